@@ -1,0 +1,1 @@
+"""Checks of our own that no stock tool makes: room order, lengths, wording."""

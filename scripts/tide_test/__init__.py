@@ -1,0 +1,1 @@
+"""What stands behind ./test: builds, suites, their results and the conformance table."""

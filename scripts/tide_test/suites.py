@@ -1,0 +1,192 @@
+"""The suites, in the order in which they run: the quick ones that find the most come first."""
+
+import os
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable
+
+from tide_test import gtest, junit, pytest_lane, style, tidy
+from tide_test.build import Builds
+from tide_test.junit import FAILED, PASSED, SKIPPED, Case
+from tide_test.process import run_logged, tail
+
+SIM = "sim"  # ctest's name of the simulator's program
+PROGRAM_LIMIT_S = 300
+LANE_LIMIT_S = 1200
+BENCH_LIMIT_S = 120
+LONG_FACTOR = 6  # what --long may take, against the usual limits and budgets
+ASAN_TIME_SCALE = 4
+SYSTEM_TESTS = ["tests/system"]
+ASAN_OPTIONS = "detect_leaks=1:abort_on_error=0:halt_on_error=1"
+UBSAN_OPTIONS = "print_stacktrace=1:halt_on_error=1"
+
+
+@dataclass
+class Context:
+    root: Path
+    logs: Path
+    builds: Builds
+    preset: str = "release"
+    long: bool = False
+    extra_env: dict = field(default_factory=dict)
+
+    def limit(self, seconds):
+        return seconds * (LONG_FACTOR if self.long else 1)
+
+    def environment(self, preset, scratch, extra=None):
+        return pytest_lane.base_environment(self.builds.bin(preset), scratch, self.long,
+                                            {**self.extra_env, **(extra or {})})
+
+
+@dataclass(frozen=True)
+class Suite:
+    name: str
+    budget_s: int
+    about: str
+    run: Callable[[Context, Path], list]
+
+
+def _run_format(context, log):
+    return style.check(context.root, log)
+
+
+def _run_pytest_here(context, log, folder):
+    with pytest_lane.scratch_folder() as scratch:
+        env = context.environment(context.preset, scratch)
+        return pytest_lane.run(context.root, [folder], log, context.limit(LANE_LIMIT_S), env=env,
+                               scratch=scratch)
+
+
+def _run_lint(context, log):
+    return _run_pytest_here(context, log, "tests/lint")
+
+
+def _run_conformance(context, log):
+    return _run_pytest_here(context, log, "tests/conformance")
+
+
+def _run_tidy(context, log):
+    broken = context.builds.ensure("tidy")
+    return [broken] if broken else tidy.check(context.root, context.builds.folder("tidy"), log)
+
+
+def _run_programs(context, log, preset, wanted, extra=None):
+    """The gtest programs of a preset whose ctest names `wanted` accepts."""
+    broken = context.builds.ensure(preset)
+    if broken:
+        return [broken]
+    cases = []
+    for name, program in gtest.programs(context.builds.folder(preset)).items():
+        if wanted(name):
+            with pytest_lane.scratch_folder() as scratch:
+                env = context.environment(preset, scratch, extra)
+                cases += gtest.run_program(name, program, log, context.limit(PROGRAM_LIMIT_S),
+                                           env=env, cwd=scratch)
+    return cases
+
+
+def _run_unit(context, log):
+    return _run_programs(context, log, context.preset, lambda name: name != SIM)
+
+
+def _run_sim(context, log):
+    return _run_programs(context, log, context.preset, lambda name: name == SIM)
+
+
+def _run_system(context, log):
+    broken = context.builds.ensure(context.preset)
+    if broken:
+        return [broken]
+    with pytest_lane.scratch_folder() as scratch:
+        env = context.environment(context.preset, scratch)
+        return pytest_lane.run(context.root, SYSTEM_TESTS, log, context.limit(LANE_LIMIT_S), env=env,
+                               scratch=scratch)
+
+
+def _run_user(context, log):
+    """The tests marked `user`; as root they run as nobody, from a place that nobody can read."""
+    broken = context.builds.ensure(context.preset)
+    if broken:
+        return [broken]
+    as_root = os.geteuid() == 0
+    with pytest_lane.scratch_folder(pytest_lane.NOBODY if as_root else None) as scratch:
+        root, bin_folder = context.root, context.builds.bin(context.preset)
+        if as_root and not pytest_lane.readable_by_nobody([root / "tests", bin_folder]):
+            root = scratch / "copy"
+            shutil.copytree(context.root / "tests", root / "tests")
+            shutil.copytree(bin_folder, root / "bin")
+            bin_folder = root / "bin"
+        env = context.environment(context.preset, scratch, {"TIDE_BIN": str(bin_folder)})
+        return pytest_lane.run(root, SYSTEM_TESTS, log, context.limit(LANE_LIMIT_S), env=env,
+                               scratch=scratch, markers="user",
+                               wrap=pytest_lane.AS_NOBODY if as_root else ())
+
+
+def _run_asan(context, log):
+    """Unit, simulator and system tests under the sanitizers. What a daemon in the background
+    has to say goes to report files, which the tests look at (tests/conftest.py)."""
+    options = {"ASAN_OPTIONS": ASAN_OPTIONS, "UBSAN_OPTIONS": UBSAN_OPTIONS,
+               "TIDE_TIME_SCALE": str(ASAN_TIME_SCALE)}
+    cases = _run_programs(context, log, "asan", lambda name: True, options)
+    if context.builds.ensure("asan"):
+        return cases
+    with pytest_lane.scratch_folder() as scratch:
+        reports = scratch / "san"
+        reports.mkdir()
+        options = {**options, "TIDE_SANITIZER_REPORTS": str(reports),
+                   "ASAN_OPTIONS": f"{ASAN_OPTIONS}:log_path={reports}/report",
+                   "UBSAN_OPTIONS": f"{UBSAN_OPTIONS}:log_path={reports}/report"}
+        env = context.environment("asan", scratch, options)
+        cases += pytest_lane.run(context.root, SYSTEM_TESTS, log, context.limit(LANE_LIMIT_S),
+                                 env=env, scratch=scratch, markers="not noasan")
+    return cases
+
+
+def _run_bench_smoke(context, log):
+    """Each program in bench/ once with --smoke: it must run, its figures mean nothing."""
+    broken = context.builds.ensure(context.preset)
+    if broken:
+        return [broken]
+    programs = [path for path in sorted((context.root / "bench").glob("*"))
+                if path.is_file() and os.access(path, os.X_OK)]
+    cases = []
+    for program in programs:
+        with pytest_lane.scratch_folder() as scratch:
+            env = context.environment(context.preset, scratch)
+            outcome = run_logged([program, "--smoke"], log, BENCH_LIMIT_S, env=env, cwd=scratch)
+        text = "" if outcome.ok else f"{outcome.describe()}\n{tail(log, 40)}"
+        cases.append(Case("bench", program.name, PASSED if outcome.ok else FAILED, text,
+                          outcome.seconds))
+    return cases
+
+
+SUITES = [
+    Suite("format", 10, "layout of the C++ sources", _run_format),
+    Suite("lint", 15, "room order, lengths, wording; and that these checks can fail", _run_lint),
+    Suite("tidy", 300, "clang-tidy, remembered per file", _run_tidy),
+    Suite("unit", 60, "unit tests beside the code", _run_unit),
+    Suite("sim", 60, "the core in the simulator", _run_sim),
+    Suite("system", 240, "the real programs on this machine", _run_system),
+    Suite("user", 60, "a selection of these as an unprivileged user", _run_user),
+    Suite("asan", 480, "unit, sim and system under address and UB sanitizers", _run_asan),
+    Suite("bench-smoke", 60, "each benchmark in its smallest form", _run_bench_smoke),
+    Suite("conformance", 10, "tags are sound; prints row, tests, result", _run_conformance),
+]
+
+
+def by_name():
+    return {suite.name: suite for suite in SUITES}
+
+
+def skipped_reasons(cases):
+    """{reason: how often} of the skipped cases."""
+    reasons = {}
+    for case in cases:
+        if case.outcome == SKIPPED:
+            reasons[case.text] = reasons.get(case.text, 0) + 1
+    return reasons
+
+
+def totals(cases):
+    return tuple(junit.count(cases, outcome) for outcome in (PASSED, FAILED, SKIPPED))

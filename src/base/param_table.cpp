@@ -1,0 +1,149 @@
+// The one table of parameters. Keep it sorted by name.
+#include <array>
+#include <cstdint>
+
+#include "base/failpoints.hpp"
+#include "base/params.hpp"
+
+namespace tide {
+namespace {
+
+constexpr std::int64_t kSecondMs = 1000;
+constexpr std::int64_t kHourMs = 3600 * kSecondMs;
+constexpr std::int64_t kKib = 1024;
+constexpr std::int64_t kMib = 1024 * kKib;
+constexpr std::int64_t kGib = 1024 * kMib;
+constexpr std::int64_t kMaxVerbosity = 5;
+constexpr std::int64_t kMaxRadix = 4096;
+constexpr std::int64_t kMaxSlotsPerNode = 65536;
+
+constexpr std::array<std::string_view, 1> kRadixAliases = {"rml_base_radix"};
+constexpr std::array<std::string_view, 3> kSlotChoices = {"cores", "sockets", "hwthreads"};
+
+Status check_failpoints(std::string_view value) {
+  const Result<Failpoints> parsed = Failpoints::parse(value);
+  if (!parsed) return parsed.error();
+  return ok_status();
+}
+
+Status check_absolute_or_empty(std::string_view value) {
+  if (value.empty() || value.starts_with('/')) return ok_status();
+  return Error{ErrorCode::kInvalidArgument, "an absolute path is needed"};
+}
+
+constexpr ParamDef verbosity(std::string_view name, std::string_view help) {
+  return {.name = name,
+          .type = ParamType::kInt,
+          .default_value = "0",
+          .help = help,
+          .min = 0,
+          .max = kMaxVerbosity};
+}
+
+constexpr ParamDef duration(std::string_view name, std::string_view default_value,
+                            std::string_view help, std::int64_t min_ms, std::int64_t max_ms) {
+  return {.name = name,
+          .type = ParamType::kDurationMs,
+          .default_value = default_value,
+          .help = help,
+          .min = min_ms,
+          .max = max_ms};
+}
+
+constexpr ParamDef number(std::string_view name, std::string_view default_value,
+                          std::string_view help, std::int64_t min, std::int64_t max) {
+  return {.name = name,
+          .type = ParamType::kInt,
+          .default_value = default_value,
+          .help = help,
+          .min = min,
+          .max = max};
+}
+
+constexpr ParamDef size(std::string_view name, std::string_view default_value,
+                        std::string_view help, std::int64_t min, std::int64_t max) {
+  return {.name = name,
+          .type = ParamType::kSizeBytes,
+          .default_value = default_value,
+          .help = help,
+          .min = min,
+          .max = max};
+}
+
+constexpr std::array kTable = {
+    verbosity("errmgr_base_verbose", "How much to log about errors and their handling (0-5)"),
+    verbosity("iof_base_verbose", "How much to log about forwarding input and output (0-5)"),
+    verbosity("odls_base_verbose", "How much to log about local processes (0-5)"),
+    verbosity("plm_base_verbose", "How much to log about launching daemons and jobs (0-5)"),
+    size("prte_max_msg_size", "64m", "Largest message that is accepted from a peer", 64 * kKib,
+         2 * kGib - 1),
+    ParamDef{
+        .name = "prte_set_default_slots",
+        .type = ParamType::kChoice,
+        .default_value = "cores",
+        .help = "Slots of a node for which none are given: cores, sockets, hwthreads or a number",
+        .min = 1,
+        .max = kMaxSlotsPerNode,
+        .choices = kSlotChoices},
+    ParamDef{.name = "prte_tmpdir_base",
+             .type = ParamType::kString,
+             .default_value = "",
+             .help = "Where run directories are made; empty: TMPDIR, else /tmp",
+             .check = check_absolute_or_empty},
+    verbosity("ras_base_verbose", "How much to log about finding and granting nodes (0-5)"),
+    verbosity("rmaps_base_verbose", "How much to log about mapping processes to nodes (0-5)"),
+    verbosity("rml_base_verbose", "How much to log about links and messages (0-5)"),
+    ParamDef{.name = "rml_radix",
+             .type = ParamType::kInt,
+             .default_value = "64",
+             .help = "Most children that a daemon has in the routing tree",
+             .min = 1,
+             .max = kMaxRadix,
+             .aliases = kRadixAliases},
+    verbosity("routed_base_verbose", "How much to log about the routing tree (0-5)"),
+    verbosity("state_base_verbose", "How much to log about changes of state (0-5)"),
+    ParamDef{.name = "tide_failpoint",
+             .type = ParamType::kString,
+             .default_value = "",
+             .help = "For tests: places to stop at, NAME:hold|delay=MS|fail, separated by commas",
+             .check = check_failpoints},
+    duration("tide_heartbeat_interval", "2s", "How often a quiet link shows that it is alive", 10,
+             kHourMs),
+    duration("tide_heartbeat_timeout", "10s", "A link that is silent for so long is given up", 50,
+             kHourMs),
+    number("tide_history_jobs", "1000", "How many ended jobs are remembered", 0, 1'000'000),
+    duration("tide_kill_grace", "2s", "Time between the steps from a gentle signal to SIGKILL", 0,
+             kHourMs),
+    ParamDef{.name = "tide_listen_address",
+             .type = ParamType::kString,
+             .default_value = "",
+             .help = "Address that daemons listen on; empty: loopback if all nodes are local"},
+    duration("tide_reattach_timeout", "10s",
+             "A daemon that finds no way to the head for so long ends itself", 100, kHourMs),
+    number("tide_recorder_events", "4096", "How many events the flight recorder keeps", 16,
+           1'000'000),
+    duration("tide_reduction_patience", "50ms",
+             "How long a partial answer waits for others to travel with", 0, 60 * kSecondMs),
+    duration("tide_shutdown_timeout", "10s", "Time for an orderly end before the rest is killed",
+             100, kHourMs),
+    duration("tide_start_timeout", "60s", "Time for a started daemon to report", 100, 24 * kHourMs),
+    size("tide_stream_window", "256k", "Output that may be under way per stream of a process",
+         4 * kKib, 256 * kMib),
+    duration("tide_suspect_grace", "5s", "Time for an unreachable daemon to come back", 0, kHourMs),
+};
+
+constexpr bool sorted_by_name() {
+  for (std::size_t i = 1; i < kTable.size(); ++i) {
+    if (kTable[i - 1].name >= kTable[i].name) return false;
+  }
+  return true;
+}
+static_assert(sorted_by_name());
+
+}  // namespace
+
+std::span<const ParamDef> param_table() {
+  return kTable;
+}
+
+}  // namespace tide

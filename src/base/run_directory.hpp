@@ -1,0 +1,65 @@
+// Where DVMs of this user on this machine leave their socket, logs and description:
+// `<tmp>/prte.<host>.<uid>/<dvm>/`. Nothing in it is trusted before owner and mode were checked.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace tide {
+
+struct DvmInfo {
+  std::string name;
+  std::string dvm_id;
+  std::uint32_t pid = 0;
+  std::uint64_t pid_start_ticks = 0;  // tells the head from a later process with its pid
+  std::string uri;
+  std::uint32_t nodes = 0;
+  std::uint32_t slots = 0;
+  std::uint64_t started_unix_ms = 0;
+  bool ready = false;
+  std::string directory;  // not stored: where it was found
+  bool alive = false;     // not stored: the process of pid and pid_start_ticks exists
+
+  bool operator==(const DvmInfo&) const = default;
+};
+
+// `[a-z][a-z0-9_-]{0,31}`
+Status validate_dvm_name(std::string_view name);
+
+// The directory of this user for all DVMs on this machine. `tmpdir_base` is the parameter
+// prte_tmpdir_base; where it is empty TMPDIR (if absolute), else /tmp is taken.
+std::string run_base_path(const std::string& tmpdir_base);
+
+// `<base>/<name>`, `<directory>/logs`, `<directory>/logs/<node>.log`.
+std::string dvm_directory_path(const std::string& base, std::string_view name);
+std::string dvm_log_path(const std::string& directory, std::string_view node);
+
+// `<directory>/sock`; an error where that is longer than a socket address can be.
+Result<std::string> dvm_socket_path(const std::string& directory);
+
+// Makes base (if need be) and DVM directory with logs/ and a first dvm.json (not ready), and
+// returns the info with directory, pid and start time filled in. To be called by the process
+// that is the head: it counts as alive as long as that process lives. What a dead DVM of this
+// name left behind is removed; a living one is kAlreadyExists.
+Result<DvmInfo> create_dvm_directory(const std::string& base, DvmInfo info);
+
+// Replaces `<info.directory>/dvm.json` (0600) in one step.
+Status write_dvm_info(const DvmInfo& info);
+Result<DvmInfo> read_dvm_info(const std::string& directory);
+
+// All that have a readable dvm.json, dead ones too, sorted by name. No base: an empty list.
+// Error: the base is not safely ours.
+Result<std::vector<DvmInfo>> list_dvms(const std::string& base);
+
+// Removes the DVM directory and all below it, following no symbolic link and staying on its file
+// system, and the base with the last of them. Not there: done already.
+Status remove_dvm_directory(const std::string& base, std::string_view name);
+
+// Start time of a process in clock ticks since boot; an error if there is no such process.
+Result<std::uint64_t> process_start_ticks(std::uint32_t pid);
+
+}  // namespace tide

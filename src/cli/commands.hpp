@@ -1,0 +1,28 @@
+// The commands. Each does its work, says what there is to say, and returns the exit status.
+#pragma once
+
+#include "cli/client_context.hpp"
+
+namespace tide::cli {
+
+// Replaces this program by a head that goes to the background when the DVM is ready.
+int up_command(const ClientContext& context);
+
+int run_command(const ClientContext& context);
+
+// A private head for one job: it ends with us, whatever happens to us.
+int one_shot_command(const ClientContext& context);
+
+int status_command(const ClientContext& context);
+int jobs_command(const ClientContext& context);
+int kill_command(const ClientContext& context);
+int down_command(const ClientContext& context);
+int params_command(const ClientContext& context);
+int logs_command(const ClientContext& context);
+int debug_command(const ClientContext& context);
+
+// Errors of use that need no DVM to be found out: operands that the command does not take, values
+// that make no sense. Called before anything is contacted.
+Status check_use(const CommandLine& line);
+
+}  // namespace tide::cli

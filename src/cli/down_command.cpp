@@ -1,0 +1,74 @@
+#include "cli/commands.hpp"
+#include "cli/dvm_finder.hpp"
+#include "cli/process_handle.hpp"
+#include "net/peer_credentials.hpp"
+#include "wire/exit_status.hpp"
+
+namespace tide::cli {
+namespace {
+
+// On top of what the head itself allows for an orderly end.
+constexpr std::uint32_t kMarginMs = 5000;
+constexpr std::uint32_t kKilledWaitMs = 5000;
+
+int force_end(const ClientContext& context, const DvmInfo& dvm, const ProcessHandle& head) {
+  head.kill();
+  if (!head.wait_gone(kKilledWaitMs)) {
+    complain(context.line, "the head of DVM " + dvm.name + " cannot be killed");
+    return kExitFailure;
+  }
+  complain(context.line, "the head of DVM " + dvm.name + " did not end in time and was killed");
+  return kExitSuccess;
+}
+
+int end_dvm(const ClientContext& context, const DvmInfo& dvm) {
+  Result<DvmConnection> connection = connect_to_dvm(context, dvm);
+  if (!connection) return fail_without_dvm(context.line, connection.error());
+  // Who really listens there, not what a file says.
+  const Result<net::PeerCredentials> peer = net::peer_credentials(connection->channel.fd());
+  if (!peer) return fail(context.line, peer.error());
+  const ProcessHandle head(peer->pid);
+  const bool force = context.line.has(Option::kForce);
+  const std::uint32_t timeout_ms =
+      context.params.get_duration_ms("tide_shutdown_timeout") + kMarginMs;
+
+  wire::ClientRequest request;
+  request.mutable_down()->set_force(force);
+  const Result<wire::ClientReply> reply = ask(connection->channel, std::move(request), timeout_ms);
+  // A head that ends may close the connection before its answer is read.
+  const bool silent = !reply && (reply.error().code == ErrorCode::kConnectionLost ||
+                                 reply.error().code == ErrorCode::kTimedOut);
+  if (!reply && !silent) return fail(context.line, reply.error());
+  if (head.wait_gone(timeout_ms)) {
+    complain(context.line, "DVM " + dvm.name + " has ended");
+    return kExitSuccess;
+  }
+  if (force) return force_end(context, dvm, head);
+  complain(context.line, "DVM " + dvm.name + " has not ended yet; --force kills its head");
+  return kExitFailure;
+}
+
+int end_all(const ClientContext& context) {
+  const Result<std::vector<DvmInfo>> dvms = running_dvms(context.run_base);
+  if (!dvms) return fail(context.line, dvms.error());
+  if (dvms->empty()) complain(context.line, "no DVM is running");
+  int status = kExitSuccess;
+  for (const DvmInfo& dvm : *dvms) {
+    const int one = end_dvm(context, dvm);
+    if (status == kExitSuccess) status = one;
+  }
+  return status;
+}
+
+}  // namespace
+
+int down_command(const ClientContext& context) {
+  if (context.line.has(Option::kAll)) return end_all(context);
+  const Result<DvmChoice> choice = dvm_choice(context.line);
+  if (!choice) return fail(context.line, choice.error());
+  const Result<DvmInfo> dvm = find_dvm(context.run_base, *choice, now_unix_ms());
+  if (!dvm) return fail_without_dvm(context.line, dvm.error());
+  return end_dvm(context, *dvm);
+}
+
+}  // namespace tide::cli

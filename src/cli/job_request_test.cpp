@@ -1,0 +1,94 @@
+#include "cli/job_request.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tide::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
+constexpr const char* kEnvironment[] = {"HOME=/home/me", nullptr};
+
+Result<JobRequest> request(std::vector<std::string> words) {
+  Result<CommandLine> line = parse_command_line({"prun", Command::kRun, std::move(words)});
+  if (!line) return line.error();
+  return make_job_request(*line, Environment(kEnvironment), "/here");
+}
+
+TEST(MakeJobRequest, DefaultsAreOnePerSlotHereAndInputToRankZero) {
+  const Result<JobRequest> made = request({"hostname", "-f"});
+  ASSERT_TRUE(made.ok());
+  const wire::JobSpec& job = made->job;
+  ASSERT_EQ(job.apps_size(), 1);
+  EXPECT_THAT(job.apps(0).argv(), ElementsAre("hostname", "-f"));
+  EXPECT_EQ(job.apps(0).processes(), 0U);
+  EXPECT_EQ(job.apps(0).working_directory(), "/here");
+  EXPECT_EQ(job.apps(0).hosts_size(), 0);
+  EXPECT_EQ(job.map_by(), wire::JobSpec::SLOT);
+  EXPECT_FALSE(job.oversubscribe());
+  EXPECT_EQ(job.stdin_rank(), 0);
+  EXPECT_EQ(job.timeout_ms(), 0U);
+  EXPECT_EQ(made->output, OutputStyle{});
+}
+
+TEST(MakeJobRequest, EverythingTogether) {
+  const Result<JobRequest> made =
+      request({"-np",     "4",      "-H",      "a:2,b", "--host",   "c",        "--wdir", "sub",
+               "-x",      "HOME",   "--mapby", "node:over", "--timeout", "90s", "--stdin", "2",
+               "--output", "tag",   "p"});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  const wire::AppSpec& app = made->job.apps(0);
+  EXPECT_EQ(app.processes(), 4U);
+  EXPECT_EQ(app.hosts_size(), 3);
+  EXPECT_EQ(app.working_directory(), "/here/sub");
+  EXPECT_EQ(app.environment(0).value(), "/home/me");
+  EXPECT_EQ(made->job.map_by(), wire::JobSpec::NODE);
+  EXPECT_TRUE(made->job.oversubscribe());
+  EXPECT_EQ(made->job.timeout_ms(), 90'000U);
+  EXPECT_EQ(made->job.stdin_rank(), 2);
+  EXPECT_TRUE(made->output.tag);
+}
+
+TEST(MakeJobRequest, EachProgramHasItsOwnOptions) {
+  const Result<JobRequest> made =
+      request({"-n", "2", "-x", "A=1", "a", ":", "-n", "1", "--wdir", "/w", "--bynode", "b"});
+  ASSERT_TRUE(made.ok());
+  ASSERT_EQ(made->job.apps_size(), 2);
+  EXPECT_EQ(made->job.apps(0).environment_size(), 1);
+  EXPECT_EQ(made->job.apps(0).working_directory(), "/here");
+  EXPECT_EQ(made->job.apps(1).processes(), 1U);
+  EXPECT_EQ(made->job.apps(1).environment_size(), 0);
+  EXPECT_EQ(made->job.apps(1).working_directory(), "/w");
+  EXPECT_EQ(made->job.map_by(), wire::JobSpec::NODE);
+}
+
+TEST(MakeJobRequest, OldSpellingsMeanTheSame) {
+  EXPECT_TRUE(request({"--oversubscribe", "a"})->job.oversubscribe());
+  EXPECT_TRUE(request({"--tag-output", "a"})->output.tag);
+  EXPECT_TRUE(request({"--merge-stderr-to-stdout", "a"})->output.merge_stderr);
+}
+
+TEST(MakeJobRequest, Refusals) {
+  EXPECT_THAT(request({"-n", "0", "a"}).error().message, HasSubstr("between 1"));
+  EXPECT_THAT(request({"-n", "-4", "a"}).error().message, HasSubstr("between 1"));
+  EXPECT_THAT(request({"-n", "two", "a"}).error().message, HasSubstr("'two' is no number"));
+  EXPECT_THAT(request({"--wdir", "", "a"}).error().message, HasSubstr("empty directory"));
+  EXPECT_THAT(request({"--oversubscribe", "--map-by", ":noover", "a"}).error().message,
+              HasSubstr("both"));
+  EXPECT_FALSE(request({"--timeout", "x", "a"}).ok());
+  EXPECT_FALSE(request({"--stdin", "x", "a"}).ok());
+  EXPECT_FALSE(request({"--host", "", "a"}).ok());
+  EXPECT_FALSE(request({"--set-env", "x", "a"}).ok());
+}
+
+TEST(CommandLineParams, InTheOrderGiven) {
+  const auto line = parse_command_line(
+      {"prun", Command::kRun, {"--prtemca", "a", "1", "p", ":", "--prtemca", "b", "2", "q"}});
+  EXPECT_THAT(command_line_params(*line), ElementsAre(Pair("a", "1"), Pair("b", "2")));
+}
+
+}  // namespace
+}  // namespace tide::cli

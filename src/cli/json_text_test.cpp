@@ -1,0 +1,122 @@
+#include "cli/json_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace tide::cli {
+namespace {
+
+TEST(StatusJson, KeepsItsShape) {
+  wire::StatusReply status;
+  status.set_dvm_name("night");
+  status.set_dvm_id("tide-h-1-2");
+  status.set_state("ready");
+  status.set_age_ms(5);
+  status.set_pid(4711);
+  status.set_uri("u");
+  status.set_radix(64);
+  status.set_serial(7);
+  status.set_span(2);
+  wire::NodeStatus& node = *status.add_nodes();
+  node.set_name("v1");
+  node.set_rank(1);
+  node.set_state("up");
+  node.set_slots(4);
+  wire::CounterValue& counter = *status.add_counters();
+  counter.set_name("jobs.ended");
+  counter.set_value(12);
+  EXPECT_EQ(status_json(status), R"({
+  "schema_version": 1,
+  "dvm": {
+    "name": "night",
+    "id": "tide-h-1-2",
+    "state": "ready",
+    "age_ms": 5,
+    "pid": 4711,
+    "uri": "u",
+    "radix": 64,
+    "serial": 7,
+    "span": 2
+  },
+  "nodes": [
+    {
+      "name": "v1",
+      "rank": 1,
+      "state": "up",
+      "slots": 4,
+      "slots_used": 0,
+      "processes": 0,
+      "pid": 0,
+      "parent": 0
+    }
+  ],
+  "jobs": [],
+  "counters": {
+    "jobs.ended": 12
+  }
+}
+)");
+}
+
+TEST(JobsJson, ExitStatusIsNullWhileRunning) {
+  wire::StatusReply status;
+  wire::JobStatus& running = *status.add_jobs();
+  running.set_number(1);
+  running.set_nspace("tide-h-1-2@1");
+  running.set_command("a\xff");
+  EXPECT_EQ(jobs_json(status), R"({
+  "schema_version": 1,
+  "jobs": [
+    {
+      "number": 1,
+      "namespace": "tide-h-1-2@1",
+      "state": "",
+      "processes": 0,
+      "running": 0,
+      "command": "a)" "\xEF\xBF\xBD" R"(",
+      "age_ms": 0,
+      "ended": false,
+      "exit_status": null,
+      "messages": []
+    }
+  ]
+}
+)");
+  running.set_ended(true);
+  running.set_exit_status(137);
+  running.add_messages("killed");
+  EXPECT_NE(jobs_json(status).find("\"exit_status\": 137"), std::string::npos);
+  EXPECT_NE(jobs_json(status).find("\"killed\""), std::string::npos);
+}
+
+TEST(ErrorJson, HasCodeAndMessage) {
+  EXPECT_EQ(error_json(Error{ErrorCode::kNotFound, "no DVM"}), R"({
+  "schema_version": 1,
+  "error": {
+    "code": "not-found",
+    "message": "no DVM"
+  }
+}
+)");
+}
+
+TEST(ParamsJson, ListsThem) {
+  const std::array params = {ShownParam{"a", "1", "default", "int", "help"}};
+  EXPECT_EQ(params_json(params), R"({
+  "schema_version": 1,
+  "params": [
+    {
+      "name": "a",
+      "value": "1",
+      "source": "default",
+      "type": "int",
+      "help": "help"
+    }
+  ]
+}
+)");
+}
+
+}  // namespace
+}  // namespace tide::cli

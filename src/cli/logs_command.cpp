@@ -1,0 +1,91 @@
+#include <dirent.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+
+#include "base/text.hpp"
+#include "cli/commands.hpp"
+#include "cli/dvm_choice.hpp"
+#include "cli/dvm_finder.hpp"
+#include "cli/log_file.hpp"
+#include "cli/values.hpp"
+#include "wire/exit_status.hpp"
+
+namespace tide::cli {
+namespace {
+
+constexpr std::uint32_t kDefaultLines = 100;
+constexpr std::string_view kSuffix = ".log";
+
+// Shorter names first, so that v2 comes before v10; the head first of all.
+bool comes_before(const std::string& a, const std::string& b) {
+  if ((a == "head") != (b == "head")) return a == "head";
+  return a.size() != b.size() ? a.size() < b.size() : a < b;
+}
+
+Result<std::vector<std::string>> nodes_with_logs(const std::string& directory) {
+  const std::string path = directory + "/logs";
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(path.c_str()), closedir);
+  if (dir == nullptr) return system_error("cannot read " + path, errno);
+  std::vector<std::string> nodes;
+  while (const dirent* entry = readdir(dir.get())) {
+    const std::string_view name(entry->d_name);
+    if (!name.ends_with(kSuffix) || name.starts_with('.')) continue;
+    nodes.emplace_back(name.substr(0, name.size() - kSuffix.size()));
+  }
+  std::sort(nodes.begin(), nodes.end(), comes_before);
+  return nodes;
+}
+
+// The logs of a DVM that has died can still be read, if it is named.
+Result<std::string> dvm_directory(const ClientContext& context) {
+  Result<DvmChoice> choice = dvm_choice(context.line);
+  if (!choice) return choice.error();
+  if (choice->kind == DvmChoice::Kind::kName) {
+    Result<DvmInfo> info = read_dvm_info(dvm_directory_path(context.run_base, choice->text));
+    if (info) return info->directory;
+  }
+  Result<DvmInfo> info = find_dvm(context.run_base, *choice, now_unix_ms());
+  if (!info) return info.error();
+  return info->directory;
+}
+
+std::optional<std::uint32_t> wanted_lines(const CommandLine& line) {
+  const GivenOption* given = line.find(Option::kLines);
+  if (given == nullptr) return kDefaultLines;
+  if (given->value == "all") return std::nullopt;
+  const Result<std::uint32_t> lines =
+      parse_count(given->value, "the number of lines", 1, UINT32_MAX);
+  return lines ? *lines : kDefaultLines;
+}
+
+Error no_such_log(const std::string& node, const std::vector<std::string>& known) {
+  return Error{ErrorCode::kNotFound, "there is no log of '" + one_line(node) + "'; there are " +
+                                         join(known, ", ")};
+}
+
+}  // namespace
+
+int logs_command(const ClientContext& context) {
+  const Result<std::string> directory = dvm_directory(context);
+  if (!directory) return fail_without_dvm(context.line, directory.error());
+  const Result<std::vector<std::string>> known = nodes_with_logs(*directory);
+  if (!known) return fail(context.line, known.error());
+  std::vector<std::string> nodes = context.line.apps.front().argv;
+  for (const std::string& node : nodes) {
+    if (std::find(known->begin(), known->end(), node) == known->end()) {
+      return fail(context.line, no_such_log(node, *known));
+    }
+  }
+  if (nodes.empty()) nodes = *known;
+  for (const std::string& node : nodes) {
+    if (nodes.size() > 1) print("==> " + node + " <==\n");
+    const Status status =
+        read_last_lines(dvm_log_path(*directory, node), wanted_lines(context.line), print);
+    if (!status) return fail(context.line, status.error());
+  }
+  return kExitSuccess;
+}
+
+}  // namespace tide::cli

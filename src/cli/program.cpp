@@ -1,0 +1,116 @@
+#include "cli/program.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
+#include "cli/help.hpp"
+#include "wire/exit_status.hpp"
+
+namespace tide::cli {
+namespace {
+
+constexpr std::string_view kVersionText = "Tide " TIDE_VERSION "\n";
+
+int dispatch(const ClientContext& context) {
+  switch (context.line.command) {
+    case Command::kUp:
+      return up_command(context);
+    case Command::kRun:
+      return run_command(context);
+    case Command::kOneShot:
+      return one_shot_command(context);
+    case Command::kStatus:
+      return status_command(context);
+    case Command::kJobs:
+      return jobs_command(context);
+    case Command::kKill:
+      return kill_command(context);
+    case Command::kDown:
+      return down_command(context);
+    case Command::kParams:
+      return params_command(context);
+    case Command::kLogs:
+      return logs_command(context);
+    default:
+      return debug_command(context);
+  }
+}
+
+int usage_failure(const CommandLine& line, const Error& error) {
+  if (!line.has(Option::kJson)) {
+    complain(line, error.message + "\n" + line.program + " --help says how to use it");
+    return kExitUsage;
+  }
+  fail(line, error);
+  return kExitUsage;
+}
+
+int show_help(const CommandLine& line) {
+  if (line.help_topic.empty()) {
+    print(command_help(line.command, line.program));
+    return kExitSuccess;
+  }
+  if (const auto text = topic_help(line.command, line.help_topic)) {
+    print(*text);
+    return kExitSuccess;
+  }
+  complain(line, "there is no help on '" + line.help_topic + "'; the topics are " + topic_names() +
+                     ", and the options of the command");
+  return kExitUsage;
+}
+
+// `tide` without a command, or with an option in its place.
+int run_without_command(std::span<const std::string_view> argv, const Error& error) {
+  const std::string_view word = argv.size() < 2 ? "" : argv[1];
+  if (word == "-V" || word == "--version" || word == "version") {
+    print(kVersionText);
+    return kExitSuccess;
+  }
+  if (word == "-h" || word == "--help" || (word == "help" && argv.size() == 2)) {
+    print(overview_help());
+    return kExitSuccess;
+  }
+  CommandLine line;
+  line.program = "tide";
+  complain(line, error.message + "\n\n" + overview_help());
+  return kExitUsage;
+}
+
+// What is known of a command line that could not be parsed.
+CommandLine unparsed(const Invocation& invocation) {
+  CommandLine line;
+  line.program = invocation.program;
+  line.command = invocation.command;
+  line.apps.emplace_back();
+  const auto& words = invocation.words;
+  if (find_option(invocation.command, "json") != nullptr &&
+      std::find(words.begin(), words.end(), "--json") != words.end()) {
+    line.apps.front().options.push_back({Option::kJson, "--json", {}, {}});
+  }
+  return line;
+}
+
+}  // namespace
+
+int run_program(std::span<const std::string_view> argv, const char* const* environment) {
+  const Result<Invocation> invocation = make_invocation(argv);
+  if (!invocation) return run_without_command(argv, invocation.error());
+  Result<CommandLine> line = parse_command_line(*invocation);
+  if (!line) return usage_failure(unparsed(*invocation), line.error());
+  if (line->wants_version) {
+    print(kVersionText);
+    return kExitSuccess;
+  }
+  if (line->wants_help) return show_help(*line);
+  for (const std::string& hint : line->hints) complain(*line, hint);
+  if (Status status = check_use(*line); !status) return usage_failure(*line, status.error());
+  const CommandLine given = *line;
+  Result<ClientContext> context = make_client_context(std::move(line).value(), environment);
+  if (!context) return usage_failure(given, context.error());
+  return dispatch(*context);
+}
+
+}  // namespace tide::cli

@@ -1,0 +1,59 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/job_request.hpp"
+#include "cli/run_command.hpp"
+#include "cli/run_loop.hpp"
+
+namespace tide::cli {
+namespace {
+
+Result<std::string> current_directory() {
+  const std::unique_ptr<char, decltype(&std::free)> path(getcwd(nullptr, 0), &std::free);
+  if (path == nullptr) return system_error("finding the working directory", errno);
+  return std::string(path.get());
+}
+
+// Follows this request through the logs of head and daemons.
+std::string correlation_id() {
+  return std::to_string(getpid()) + "-" + std::to_string(now_unix_ms());
+}
+
+}  // namespace
+
+Result<JobRequest> prepare_job(const ClientContext& context) {
+  Result<std::string> directory = current_directory();
+  if (!directory) return directory.error();
+  Result<JobRequest> request =
+      make_job_request(context.line, Environment(context.environment), *directory);
+  if (!request) return request.error();
+  request->job.set_correlation(correlation_id());
+  for (const std::string& warning : request->warnings) complain(context.line, warning);
+  return request;
+}
+
+int run_job(const ClientContext& context, net::LocalChannel& channel, SignalSource& signals,
+            JobRequest request) {
+  RunOptions options;
+  options.program = context.line.program;
+  options.output = request.output;
+  options.verbose = context.line.has(Option::kVerbose);
+  return RunLoop(channel, &signals, options, std::move(request.job)).run();
+}
+
+int run_command(const ClientContext& context) {
+  Result<JobRequest> request = prepare_job(context);
+  if (!request) return fail(context.line, request.error());
+  Result<DvmConnection> connection = connect_to_dvm(context);
+  if (!connection) return fail_without_dvm(context.line, connection.error());
+  Result<SignalSource> signals = SignalSource::open();
+  if (!signals) return fail(context.line, signals.error());
+  return run_job(context, connection->channel, *signals, std::move(request).value());
+}
+
+}  // namespace tide::cli

@@ -1,0 +1,260 @@
+#include "cli/run_loop.hpp"
+
+#include <poll.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "wire/exit_status.hpp"
+
+namespace tide::cli {
+namespace {
+
+// A terminal is looked at this often while we are in its background.
+constexpr int kForegroundCheckMs = 500;
+
+// So much output is taken in before some is written: little enough to stay in the cache.
+constexpr std::size_t kRoundBytes = 256UL << 10U;
+
+constexpr std::uint32_t kSubmitRequest = 1;
+
+std::string signal_name(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name == nullptr ? "signal " + std::to_string(signal) : std::string("SIG") + name;
+}
+
+// Only for a job that was refused; one that ran says with what to exit.
+int status_of_refusal(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidArgument:
+      return kExitUsage;
+    case ErrorCode::kNotFound:
+    case ErrorCode::kOutOfResources:
+      return kExitMapFailed;
+    case ErrorCode::kTimedOut:
+      return kExitTimedOut;
+    case ErrorCode::kUnavailable:
+    case ErrorCode::kConnectionLost:
+      return kExitNoDvm;
+    default:
+      return kExitJobFailed;
+  }
+}
+
+}  // namespace
+
+RunLoop::RunLoop(net::LocalChannel& channel, SignalSource* signals, const RunOptions& options,
+                 wire::JobSpec job)
+    : channel_(channel),
+      signals_(signals),
+      options_(options),
+      job_(std::move(job)),
+      output_(options.output, options.stdout_fd, options.stderr_fd),
+      input_(options.stdin_fd, job_.stdin_rank() >= 0) {}
+
+int RunLoop::run() {
+  submit();
+  while (!leave_with_ && (phase_ != Phase::kEnded || !output_.empty())) {
+    wait_and_read();
+    take_replies();
+    write_output();
+  }
+  return leave_with_.value_or(output_lost_ && status_ == kExitSuccess ? kExitFailure : status_);
+}
+
+void RunLoop::submit() {
+  wire::ClientRequest request;
+  *request.mutable_submit()->mutable_job() = std::move(job_);
+  send(std::move(request));
+}
+
+void RunLoop::wait_and_read() {
+  std::vector<pollfd> polls;
+  if (phase_ != Phase::kEnded) {
+    const int events = (output_.full() ? 0 : POLLIN) | (channel_.wants_write() ? POLLOUT : 0);
+    polls.push_back({channel_.fd(), static_cast<short>(events), 0});
+  }
+  if (signals_ != nullptr) polls.push_back({signals_->fd(), POLLIN, 0});
+  for (const int fd : output_.blocked_fds()) polls.push_back({fd, POLLOUT, 0});
+  const bool wants_input = phase_ == Phase::kRunning && input_.wants_to_read();
+  const bool reads_input = wants_input && input_.may_read();
+  if (reads_input) polls.push_back({input_.fd(), POLLIN, 0});
+
+  int timeout_ms = wants_input && !reads_input ? kForegroundCheckMs : -1;
+  if (replies_left_ && !output_.full()) timeout_ms = 0;  // they may be past the socket already
+  if (poll(polls.data(), polls.size(), timeout_ms) < 0) return;  // EINTR: look again
+  if (phase_ != Phase::kEnded && (polls[0].revents & POLLOUT) != 0) {
+    if (Status status = channel_.pump(); !status) return connection_lost(status.error().message);
+  }
+  if (reads_input && polls.back().revents != 0) read_input();
+  if (signals_ != nullptr) take_signals();
+}
+
+void RunLoop::read_input() {
+  JobInput::Piece piece = input_.read();
+  if (piece.bytes.empty() && !piece.eof) return;
+  wire::ClientRequest request;
+  request.mutable_input()->set_job(job_number_);
+  request.mutable_input()->set_eof(piece.eof);
+  send(std::move(request), piece.bytes);
+}
+
+void RunLoop::take_signals() {
+  while (const std::optional<int> signal = signals_->take()) take_signal(*signal);
+}
+
+void RunLoop::take_signal(int signal) {
+  switch (signal) {
+    case SIGUSR1:
+    case SIGUSR2:
+    case SIGCONT:
+      return send_kill(signal, false);
+    case SIGTSTP:
+      return stop_self();
+    default:
+      return end_job(signal);
+  }
+}
+
+void RunLoop::end_job(int signal) {
+  ++end_requests_;
+  // The job is over and only its output is left, or patience is.
+  if (phase_ == Phase::kEnded) leave_with_ = status_ != 0 ? status_ : exit_status_of_signal(signal);
+  if (end_requests_ > 2) leave_with_ = exit_status_of_signal(signal);
+  if (leave_with_) return;
+  if (end_requests_ == 1) {
+    say(signal_name(signal) + ": the job is being ended; once more ends it at once");
+    send_kill(signal, true);
+  } else {
+    say(signal_name(signal) + ": the job is killed; once more leaves without waiting for it");
+    send_kill(SIGKILL, true);
+  }
+}
+
+void RunLoop::stop_self() {
+  // SIGSTOP, because SIGTSTP does nothing to processes that have no shell above them.
+  send_kill(SIGSTOP, false);
+  raise(SIGSTOP);
+}
+
+void RunLoop::send_kill(int signal, bool terminate) {
+  if (phase_ == Phase::kEnded) return;
+  wire::KillJob kill;
+  kill.mutable_job()->set_number(job_number_);
+  kill.set_signal(signal);
+  kill.set_terminate(terminate);
+  if (phase_ == Phase::kSubmitted) {
+    waiting_kills_.push_back(std::move(kill));
+    return;
+  }
+  wire::ClientRequest request;
+  *request.mutable_kill() = std::move(kill);
+  send(std::move(request));
+}
+
+void RunLoop::take_replies() {
+  const std::size_t queued_before = output_.bytes();
+  replies_left_ = true;
+  while (phase_ != Phase::kEnded && !output_.full() &&
+         output_.bytes() < queued_before + kRoundBytes) {
+    Result<std::optional<net::LocalChannel::Incoming>> incoming = channel_.receive(0);
+    if (!incoming) return connection_lost(incoming.error().message);
+    if (!incoming->has_value()) {
+      replies_left_ = false;
+      return;
+    }
+    take_reply(*std::move(*incoming));
+  }
+}
+
+void RunLoop::take_reply(net::LocalChannel::Incoming incoming) {
+  const wire::ClientReply& reply = incoming.reply;
+  switch (reply.body_case()) {
+    case wire::ClientReply::kOutput: {
+      const wire::ClientOutput& output = reply.output();
+      output_.take(output.job(), {output.rank(), output.stream()}, std::move(incoming.payload),
+                   output.eof());
+      return;
+    }
+    case wire::ClientReply::kInputCredit:
+      return input_.grant(reply.input_credit().bytes());
+    case wire::ClientReply::kAccepted:
+      return take_accepted(reply.accepted());
+    case wire::ClientReply::kEnded:
+      return take_ended(reply.ended());
+    case wire::ClientReply::kError:
+      return take_error(reply.request(), reply.error());
+    default:
+      return;
+  }
+}
+
+void RunLoop::take_accepted(const wire::Accepted& accepted) {
+  phase_ = Phase::kRunning;
+  job_number_ = accepted.job();
+  if (options_.verbose) {
+    say("job " + std::to_string(job_number_) + " (" + accepted.nspace() + ") is accepted");
+  }
+  for (const wire::KillJob& kill : std::exchange(waiting_kills_, {})) {
+    send_kill(kill.signal(), kill.terminate());
+  }
+}
+
+void RunLoop::take_ended(const wire::JobEnded& ended) {
+  output_.finish();
+  // A reader that went away wanted no more words either.
+  if (!output_lost_) {
+    for (const std::string& message : ended.messages()) say(message);
+  }
+  finish(ended.exit_status());
+}
+
+void RunLoop::take_error(std::uint32_t request, const wire::ErrorInfo& error) {
+  say(error.message());
+  if (request == kSubmitRequest && phase_ == Phase::kSubmitted) {
+    finish(status_of_refusal(static_cast<ErrorCode>(error.code())));
+  }
+}
+
+void RunLoop::write_output() {
+  const Status written = output_.write();
+  if (!written && !output_lost_) {
+    output_lost_ = true;
+    if (written.error().code != ErrorCode::kConnectionLost) {
+      say(written.error().message + "; the job is being ended");
+    }
+    send_kill(SIGTERM, true);
+  }
+  if (phase_ != Phase::kRunning) return;
+  for (const CreditGrant& grant : output_.grants()) {
+    wire::ClientRequest request;
+    wire::ClientCredit& credit = *request.mutable_credit();
+    credit.set_job(job_number_);
+    credit.set_rank(grant.key.rank);
+    credit.set_stream(grant.key.stream);
+    credit.set_bytes(grant.bytes);
+    send(std::move(request));
+  }
+}
+
+void RunLoop::connection_lost(const std::string& why) {
+  if (phase_ == Phase::kEnded) return;
+  output_.finish();
+  say("the connection to the DVM is lost before the end of the job: " + why);
+  finish(kExitNoDvm);
+}
+
+void RunLoop::finish(int status) {
+  phase_ = Phase::kEnded;
+  status_ = status;
+}
+
+void RunLoop::send(wire::ClientRequest request, std::string_view payload) {
+  request.set_request(++last_request_);
+  if (Status status = channel_.send(request, payload); !status) {
+    connection_lost(status.error().message);
+  }
+}
+
+}  // namespace tide::cli

@@ -1,0 +1,75 @@
+// One job from its submission to its end: output and input, signals, exit status. Never waits for
+// one thing alone, so a slow reader of its output holds up this job and nothing else.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/job_input.hpp"
+#include "cli/job_output.hpp"
+#include "cli/signal_source.hpp"
+#include "net/local_channel.hpp"
+#include "wire/job.pb.h"
+
+namespace tide::cli {
+
+struct RunOptions {
+  std::string program;  // messages begin with it
+  OutputStyle output;
+  int stdin_fd = 0;
+  int stdout_fd = 1;
+  int stderr_fd = 2;
+  bool verbose = false;
+};
+
+class RunLoop {
+ public:
+  // `signals` may be null.
+  RunLoop(net::LocalChannel& channel, SignalSource* signals, const RunOptions& options,
+          wire::JobSpec job);
+
+  // Submits the job and stays until it has ended and its output is written. The exit status.
+  int run();
+
+ private:
+  enum class Phase : std::uint8_t { kSubmitted, kRunning, kEnded };
+
+  void submit();
+  void wait_and_read();
+  void read_input();
+  void take_signals();
+  void take_signal(int signal);
+  void end_job(int signal);
+  void stop_self();
+  void send_kill(int signal, bool terminate);
+  void take_replies();
+  void take_reply(net::LocalChannel::Incoming incoming);
+  void take_accepted(const wire::Accepted& accepted);
+  void take_ended(const wire::JobEnded& ended);
+  void take_error(std::uint32_t request, const wire::ErrorInfo& error);
+  void write_output();
+  void connection_lost(const std::string& why);
+  void finish(int status);
+  void send(wire::ClientRequest request, std::string_view payload = {});
+  void say(const std::string& text) { output_.say(options_.program + ": " + text); }
+
+  net::LocalChannel& channel_;
+  SignalSource* signals_;
+  RunOptions options_;
+  wire::JobSpec job_;
+  JobOutput output_;
+  JobInput input_;
+  Phase phase_ = Phase::kSubmitted;
+  std::uint32_t job_number_ = 0;
+  std::uint32_t last_request_ = 0;
+  std::vector<wire::KillJob> waiting_kills_;  // asked for before the job had a number
+  int end_requests_ = 0;
+  bool replies_left_ = false;  // some may have been taken from the socket and not looked at
+  bool output_lost_ = false;
+  int status_ = 0;
+  std::optional<int> leave_with_;  // leave at once, whatever is left to do
+};
+
+}  // namespace tide::cli

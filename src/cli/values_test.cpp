@@ -1,0 +1,110 @@
+#include "cli/values.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace tide::cli {
+namespace {
+
+using testing::HasSubstr;
+
+template <class T>
+std::string why(const Result<T>& result) {
+  EXPECT_FALSE(result.ok());
+  return result.ok() ? "" : result.error().message;
+}
+
+TEST(ParseMapBy, SlotAndNodeInAnyCaseAndShortened) {
+  EXPECT_EQ(parse_map_by("slot")->map_by, wire::JobSpec::SLOT);
+  EXPECT_EQ(parse_map_by("NODE")->map_by, wire::JobSpec::NODE);
+  EXPECT_EQ(parse_map_by("nod")->map_by, wire::JobSpec::NODE);
+  EXPECT_EQ(parse_map_by("Sl")->map_by, wire::JobSpec::SLOT);
+}
+
+TEST(ParseMapBy, Qualifiers) {
+  EXPECT_EQ(parse_map_by("node")->oversubscribe, std::nullopt);
+  EXPECT_EQ(parse_map_by("node:OVERSUBSCRIBE")->oversubscribe, true);
+  EXPECT_EQ(parse_map_by(":over")->oversubscribe, true);
+  EXPECT_EQ(parse_map_by(":over")->map_by, wire::JobSpec::SLOT);
+  EXPECT_EQ(parse_map_by("slot:noover")->oversubscribe, false);
+  EXPECT_EQ(parse_map_by("slot:over=no")->oversubscribe, false);
+  EXPECT_EQ(parse_map_by("slot:nooversubscribe=Disable")->oversubscribe, true);
+}
+
+TEST(ParseMapBy, Refusals) {
+  EXPECT_THAT(why(parse_map_by("s")), HasSubstr("could be slot, socket, seq"));
+  EXPECT_THAT(why(parse_map_by("core")), HasSubstr("not built yet; slot and node are"));
+  EXPECT_THAT(why(parse_map_by("ppr:2:node")), HasSubstr("ppr is not built yet"));
+  EXPECT_THAT(why(parse_map_by("node:PE=2")), HasSubstr(":PE is not built yet"));
+  EXPECT_THAT(why(parse_map_by("slit")), HasSubstr("is no value of --map-by"));
+  EXPECT_THAT(why(parse_map_by("")), HasSubstr("is no value of --map-by"));
+  EXPECT_THAT(why(parse_map_by("node:")), HasSubstr("is no qualifier of --map-by"));
+  EXPECT_THAT(why(parse_map_by("node:over=2")), HasSubstr("neither yes nor no"));
+  EXPECT_THAT(why(parse_map_by("node:over:noover")), HasSubstr("both"));
+  EXPECT_THAT(why(parse_map_by("node=3")), HasSubstr("takes no '='"));
+}
+
+TEST(ParseOutput, TagAndMerge) {
+  OutputStyle style;
+  ASSERT_TRUE(parse_output("TAG,merge", style).ok());
+  EXPECT_EQ(style, (OutputStyle{true, true}));
+  ASSERT_TRUE(parse_output("tag=no", style).ok());
+  EXPECT_EQ(style, (OutputStyle{false, true}));
+  EXPECT_THAT(why(parse_output("timestamp", style)), HasSubstr("not built yet"));
+  EXPECT_THAT(why(parse_output("dir=/x:nocopy", style)), HasSubstr("dir is not built yet"));
+  EXPECT_THAT(why(parse_output("tag:raw", style)), HasSubstr("qualifiers are not built yet"));
+  EXPECT_THAT(why(parse_output("tog", style)), HasSubstr("is no value of --output"));
+}
+
+TEST(ParseHosts, NamesWithAndWithoutSlots) {
+  const Result<std::vector<wire::HostRequest>> hosts = parse_hosts("a:2,b");
+  ASSERT_TRUE(hosts.ok());
+  ASSERT_EQ(hosts->size(), 2U);
+  EXPECT_EQ((*hosts)[0].node(), "a");
+  EXPECT_EQ((*hosts)[0].slots(), 2U);
+  EXPECT_EQ((*hosts)[1].node(), "b");
+  EXPECT_EQ((*hosts)[1].slots(), 0U);
+}
+
+TEST(ParseHosts, Refusals) {
+  EXPECT_THAT(why(parse_hosts("a,,b")), HasSubstr("empty node name"));
+  EXPECT_THAT(why(parse_hosts("a:0")), HasSubstr("the slots of host a has to be between 1"));
+  EXPECT_THAT(why(parse_hosts("a:x")), HasSubstr("'x' is no number"));
+  EXPECT_THAT(why(parse_hosts("+n0")), HasSubstr("not built yet"));
+}
+
+TEST(ParseStdinRank, RankOrNone) {
+  EXPECT_EQ(*parse_stdin_rank("3"), 3);
+  EXPECT_EQ(*parse_stdin_rank("None"), -1);
+  EXPECT_THAT(why(parse_stdin_rank("all")), HasSubstr("not built yet"));
+  EXPECT_THAT(why(parse_stdin_rank("-2")), HasSubstr("between 0"));
+  EXPECT_THAT(why(parse_stdin_rank("some")), HasSubstr("is no value of --stdin"));
+}
+
+TEST(ParseSignal, NamesAndNumbers) {
+  EXPECT_EQ(*parse_signal("TERM"), SIGTERM);
+  EXPECT_EQ(*parse_signal("sigusr1"), SIGUSR1);
+  EXPECT_EQ(*parse_signal("9"), SIGKILL);
+  EXPECT_FALSE(parse_signal("0").ok());
+  EXPECT_FALSE(parse_signal("TER").ok());
+  EXPECT_FALSE(parse_signal("").ok());
+}
+
+TEST(ParseTimeout, Durations) {
+  EXPECT_EQ(*parse_timeout_ms("90"), 90'000U);
+  EXPECT_EQ(*parse_timeout_ms("5m"), 300'000U);
+  EXPECT_THAT(why(parse_timeout_ms("soon")), HasSubstr("is no time"));
+  EXPECT_THAT(why(parse_timeout_ms("5000h")), HasSubstr("too long"));
+}
+
+TEST(ParseJobName, NumberOrNamespace) {
+  EXPECT_EQ(parse_job_name("3")->number, 3U);
+  EXPECT_EQ(parse_job_name("tide-h-1-2@3")->nspace, "tide-h-1-2@3");
+  EXPECT_FALSE(parse_job_name("0").ok());
+  EXPECT_FALSE(parse_job_name("three").ok());
+}
+
+}  // namespace
+}  // namespace tide::cli

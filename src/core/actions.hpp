@@ -1,0 +1,141 @@
+// What a core wants done. Plain values; the Effects behind the Driver carry them out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/events.hpp"
+
+namespace tide::core {
+
+enum class MessageClass : std::uint8_t { kControl, kBulk };
+
+// ---- links ----
+
+struct Connect {  // answered by LinkUp or ConnectFailed
+  Rank peer;
+  std::vector<wire::Endpoint> endpoints;
+};
+struct Send {
+  LinkId link;
+  MessageClass message_class = MessageClass::kControl;
+  wire::LinkMessage message;
+  Bytes payload;
+};
+struct CloseLink {  // after what was sent before; no LinkDown follows
+  LinkId link;
+  wire::GoodbyeReason reason = wire::GOODBYE_NORMAL;
+  std::string text;
+};
+
+// ---- time ----
+
+// Replaces a running timer of the same number. A firing of an older generation is ignored in core.
+struct StartTimer {
+  std::uint64_t timer = 0;
+  std::uint64_t generation = 0;
+  std::uint32_t after_ms = 0;
+};
+
+// ---- local processes, at a daemon ----
+
+struct SpawnProc {  // answered by ProcSpawned or ProcSpawnFailed
+  ProcKey proc;
+  std::vector<std::string> argv;
+  std::vector<wire::EnvDirective> environment;  // applied in order to the daemon's own environment
+  std::string working_directory;                // empty: the daemon's
+  std::uint32_t output_window_bytes = 0;        // may be read from each of stdout and stderr
+  bool wants_input = false;                     // else standard input is /dev/null
+};
+struct SignalProc {  // to the process group
+  ProcKey proc;
+  int signal = 0;
+};
+struct GrantOutput {  // this much more may be read from the stream
+  ProcKey proc;
+  wire::Stream stream = wire::STDOUT;
+  std::uint32_t bytes = 0;
+};
+struct WriteInput {
+  ProcKey proc;
+  Bytes data;
+};
+struct CloseInput {
+  ProcKey proc;
+};
+// Somebody outside the process group holds the pipes open: take what is in them, then close.
+struct AbandonOutput {
+  ProcKey proc;
+};
+struct ForgetProc {  // ended and reported: free what is kept for it, end what it left in its group
+  ProcKey proc;
+};
+
+// ---- head ----
+
+struct LaunchTarget {
+  Rank rank;
+  std::string node;
+  Incarnation incarnation;
+  std::uint32_t campaign = 0;
+};
+struct LaunchDaemons {  // each answered by DaemonStarted or DaemonLaunchFailed
+  std::vector<LaunchTarget> targets;
+};
+struct EndDaemon {  // the launcher makes sure that this daemon's process is gone
+  Rank rank;
+};
+struct Probe {  // can the daemon still be reached? answered by ProbeAnswered, or never
+  Rank rank;
+  std::vector<wire::Endpoint> endpoints;
+};
+struct Reply {
+  ClientId client;
+  wire::ClientReply reply;
+  Bytes payload;
+};
+struct DropClient {
+  ClientId client;
+};
+// The rim owns these answers: parameters, flight recorder and failpoints are not core state.
+struct ReplyFromRim {
+  ClientId client;
+  wire::ClientRequest request;
+};
+struct ReplyStatus {  // the rim adds counters, pid and URI and sends it
+  ClientId client;
+  wire::ClientReply reply;
+};
+struct AnnounceReady {
+  std::uint32_t nodes = 0;
+  std::uint32_t slots = 0;
+};
+struct Progress {  // start-up progress, for people
+  std::string text;
+};
+
+// ---- both ----
+
+enum class Subsystem : std::uint8_t { kState, kPlm, kRmaps, kRas, kErrmgr, kRouted, kOdls, kIof, kNet, kCount };
+
+// A line for the log. Verbosity 0 is always shown.
+struct Note {
+  Subsystem subsystem = Subsystem::kState;
+  std::uint8_t verbosity = 0;
+  std::string text;
+};
+struct Exit {  // the program ends; everything it started is gone or is ended by its warden
+  int status = 0;
+  std::string reason;
+};
+
+// One variant for both programs: the shared overlay emits into the same list as the cores.
+using Action = std::variant<Connect, Send, CloseLink, StartTimer, SpawnProc, SignalProc, GrantOutput,
+                            WriteInput, CloseInput, AbandonOutput, ForgetProc, LaunchDaemons,
+                            EndDaemon, Probe, Reply, DropClient, ReplyFromRim, ReplyStatus,
+                            AnnounceReady, Progress, Note, Exit>;
+using Actions = std::vector<Action>;
+
+}  // namespace tide::core

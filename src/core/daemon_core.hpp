@@ -1,0 +1,90 @@
+// All decisions of a daemon: its place in the tree, its channel to the head, its processes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/actions.hpp"
+#include "core/channel.hpp"
+#include "core/local_jobs.hpp"
+#include "core/overlay.hpp"
+#include "core/timers.hpp"
+
+namespace tide::core {
+
+struct DaemonConfig {
+  OverlayConfig overlay;
+  LocalJobsConfig jobs;
+  std::uint32_t ack_flush_ms = 100;
+};
+
+class DaemonCore : private OverlayListener, private HeadPath {
+ public:
+  using Event = DaemonEvent;
+
+  explicit DaemonCore(DaemonConfig config);
+  DaemonCore(const DaemonCore&) = delete;
+  DaemonCore& operator=(const DaemonCore&) = delete;
+  DaemonCore(DaemonCore&&) = delete;
+  DaemonCore& operator=(DaemonCore&&) = delete;
+  ~DaemonCore() override = default;
+
+  // Connects to the head and reports. Call once, before any event.
+  Actions start(std::vector<wire::Endpoint> head, wire::Report report);
+  Actions on(const Event& event, std::uint64_t now_ms);
+
+  [[nodiscard]] const Overlay& overlay() const { return overlay_; }
+  [[nodiscard]] const LocalJobs& jobs() const { return jobs_; }
+
+ private:
+  struct UpItem {
+    wire::UpBody body;
+    Bytes payload;
+  };
+
+  void handle(const TimerFired& event);
+  void handle(const EndRequested& event);
+  template <class T>
+  void handle(const T& event) {
+    if constexpr (requires { overlay_.handle(event); }) {
+      overlay_.handle(event);
+    } else {
+      jobs_.handle(event);
+    }
+  }
+
+  void on_operation(const wire::Operation& operation) override;
+  void on_down(const wire::DownEntry& entry, const wire::LaunchCommon& launch,
+               const Bytes& payload) override;
+  void on_path_changed() override;
+  void on_suspect(Rank rank, const std::string& reason) override;
+  void on_cut_off(const std::string& reason) override;
+  void on_operations_complete(Serial) override {}
+  void on_up(const wire::Up&, const Bytes&) override {}
+  void on_reduction(const wire::Reduction&) override {}
+  void on_report(LinkId, Rank, const wire::Report&) override {}
+  bool on_stranger(const LinkUp&) override { return false; }
+  void on_stranger_lost(Rank, const std::string&) override {}
+
+  void send_to_head(wire::UpBody body, Bytes payload) override;
+  void contribute(const wire::Reduction& reduction) override { overlay_.contribute(reduction); }
+
+  void deliver(const wire::DownBody& body, const wire::LaunchCommon& launch, const Bytes& payload);
+  void transmit(const SendChannel<UpItem>::Entry& entry);
+  wire::LinkMessage up_message();
+  void acknowledge_now();
+  void end(int status, std::string reason);
+
+  DaemonConfig config_;
+  Actions out_;
+  TimerBook timers_;
+  Overlay overlay_;
+  LocalJobs jobs_;
+  SendChannel<UpItem> control_out_;
+  SendChannel<UpItem> bulk_out_;
+  ReceiveChannel control_in_;
+  ReceiveChannel bulk_in_;
+  bool ending_ = false;
+};
+
+}  // namespace tide::core

@@ -1,0 +1,364 @@
+#include "core/head_core.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace tide::core {
+
+namespace {
+// Acknowledge at the latest after this many messages: it bounds what a daemon has to keep.
+constexpr std::uint64_t kAckEvery = 64;
+}  // namespace
+
+HeadCore::HeadCore(HeadConfig config)
+    : config_(std::move(config)),
+      overlay_(config_.overlay, *this, timers_, out_),
+      roster_(config_.roster, overlay_, *this, timers_, out_),
+      jobs_(config_.jobs, roster_, *this, timers_, out_) {}
+
+Actions HeadCore::on(const Event& event, std::uint64_t now_ms) {
+  now_ms_ = now_ms;
+  if (!exited_) {
+    std::visit([this](const auto& e) { handle(e); }, event);
+    progress_end();
+  }
+  return std::exchange(out_, {});
+}
+
+void HeadCore::handle(const TimerFired& event) {
+  if (!timers_.take(event)) return;
+  const auto kind = TimerBook::kind(event);
+  if (kind == TimerKind::kAckFlush) {
+    acknowledge_all();
+  } else if (kind == TimerKind::kShutdown) {
+    end_remaining_daemons();
+  } else if (!overlay_.handle_timer(kind) && !roster_.handle_timer(kind, now_ms_)) {
+    jobs_.handle_timer(kind, TimerBook::subject(event));
+  }
+}
+
+// ---- start ----
+
+void HeadCore::note_state(JobState from, JobState to, const char* cause) {
+  if (config_.jobs.state_verbosity < 1) return;
+  out_.emplace_back(Note{Subsystem::kState, 1,
+                         fmt::format("job {}@0: {} -> {} ({})", config_.dvm_id, job_state_name(from),
+                                     job_state_name(to), cause)});
+}
+
+void HeadCore::note_table() {
+  for (const auto& row : job_state_table()) {
+    out_.emplace_back(Note{Subsystem::kState, 5,
+                           fmt::format("table: {} ({}) -> {}", job_state_name(row.state),
+                                       static_cast<std::uint32_t>(row.state), row.handler)});
+  }
+}
+
+void HeadCore::handle(const StartDvm& event) {
+  started_ms_ = now_ms_;
+  if (config_.jobs.state_verbosity >= 5) note_table();
+  note_state(JobState::kInit, JobState::kInitComplete, "the DVM itself");
+  note_state(JobState::kInitComplete, JobState::kAllocate, "identified");
+  note_state(JobState::kAllocate, JobState::kAllocationComplete, "nodes are known");
+  note_state(JobState::kAllocationComplete, JobState::kLaunchDaemons, "allocated");
+  roster_.start(event);
+}
+
+void HeadCore::on_daemons_launched() {
+  note_state(JobState::kLaunchDaemons, JobState::kDaemonsLaunched, "the launcher was told");
+}
+
+void HeadCore::on_daemons_reported() {
+  note_state(JobState::kDaemonsLaunched, JobState::kDaemonsReported, "every daemon has reported");
+}
+
+void HeadCore::on_report(LinkId link, Rank rank, const wire::Report& report) {
+  roster_.on_report(link, rank, report);
+}
+
+void HeadCore::on_ready() {
+  note_state(JobState::kDaemonsReported, JobState::kVmReady, "node map and wireup are everywhere");
+  phase_ = Phase::kReady;
+  out_.emplace_back(AnnounceReady{static_cast<std::uint32_t>(roster_.nodes().size()),
+                                  roster_.total_slots()});
+  jobs_.release_early_jobs();
+}
+
+void HeadCore::on_start_failed(const std::string& reason) {
+  failure_ = reason;
+  out_.emplace_back(Progress{fmt::format("the DVM could not be started: {}", reason)});
+  begin_end("the DVM could not be started", true);
+}
+
+void HeadCore::handle(const DaemonLaunchFailed& event) {
+  roster_.on_launch_failed(event);
+  if (phase_ >= Phase::kEnding) roster_.on_daemon_exited(DaemonExited{event.rank, event.text});
+}
+
+void HeadCore::handle(const DaemonExited& event) {
+  roster_.on_daemon_exited(event);
+  // A start that failed by this very exit is ending now, and the daemon is gone all the same.
+  if (phase_ >= Phase::kEnding) roster_.on_daemon_exited(event);
+}
+
+// ---- daemons ----
+
+void HeadCore::on_operation(const wire::Operation& operation) {
+  for (const auto& info : operation.membership().joined()) peers_[Rank(info.rank())];
+  for (const auto rank : operation.membership().left()) peers_.erase(Rank(rank));
+}
+
+void HeadCore::on_suspect(Rank rank, const std::string& reason) {
+  roster_.suspect(rank, reason, now_ms_);
+}
+
+void HeadCore::on_stranger_lost(Rank rank, const std::string& reason) {
+  roster_.on_stranger_lost(rank, reason);
+}
+
+void HeadCore::on_node_lost(const Node& node, const std::string& reason) {
+  jobs_.on_node_lost(node, reason);
+}
+
+void HeadCore::on_up(const wire::Up& up, const Bytes& payload) {
+  const Rank origin{up.origin()};
+  const auto found = peers_.find(origin);
+  if (found == peers_.end()) return;
+  Peer& peer = found->second;
+  roster_.heard_from(origin);
+  peer.control_out.acknowledge(up.control_ack());
+  peer.bulk_out.acknowledge(up.bulk_ack());
+  if (up.resync()) send_again(origin, peer);
+  if (up.seq() == 0) return;
+  const bool bulk = up.body().has_stream() || up.body().has_output_complete();
+  auto& channel = bulk ? peer.bulk_in : peer.control_in;
+  const bool fresh = channel.accept(up.seq());
+  if (peer.control_in.debt() + peer.bulk_in.debt() >= kAckEvery) {
+    wire::DownScatter scatter;
+    address(*scatter.add_entries(), origin, peer, 0);
+    overlay_.send_down(std::move(scatter), {});
+  } else if (!timers_.armed(TimerKind::kAckFlush)) {
+    out_.emplace_back(timers_.arm(TimerKind::kAckFlush, config_.ack_flush_ms));
+  }
+  if (fresh) deliver(origin, up.body(), payload);
+}
+
+void HeadCore::deliver(Rank origin, const wire::UpBody& body, const Bytes& payload) {
+  switch (body.body_case()) {
+    case wire::UpBody::kSuspect:
+      roster_.suspect(Rank(body.suspect().rank()), body.suspect().reason(), now_ms_);
+      return;
+    case wire::UpBody::kProcFailed:
+      jobs_.on_proc_failed(origin, body.proc_failed());
+      return;
+    case wire::UpBody::kStream:
+      jobs_.on_stream(body.stream(), payload);
+      return;
+    case wire::UpBody::kOutputComplete:
+      jobs_.on_output_complete(origin, JobId(body.output_complete().job()));
+      return;
+    case wire::UpBody::kInputCredit:
+      jobs_.on_input_credit(body.input_credit());
+      return;
+    case wire::UpBody::BODY_NOT_SET:
+      return;
+  }
+}
+
+void HeadCore::address(wire::DownEntry& entry, Rank rank, Peer& peer, std::uint64_t seq) {
+  entry.set_destination(rank.value());
+  entry.set_seq(seq);
+  entry.set_control_ack(peer.control_in.take_ack());
+  entry.set_bulk_ack(peer.bulk_in.take_ack());
+}
+
+void HeadCore::scatter(Slices slices, std::shared_ptr<const wire::LaunchCommon> launch,
+                       Bytes payload) {
+  wire::DownScatter message;
+  for (auto& [rank, body] : slices) {
+    const auto found = peers_.find(rank);
+    if (found == peers_.end()) continue;
+    Peer& peer = found->second;
+    auto& channel = body.has_input() ? peer.bulk_out : peer.control_out;
+    const auto& entry = channel.push(DownItem{std::move(body), launch, payload});
+    auto* down = message.add_entries();
+    address(*down, rank, peer, entry.seq);
+    *down->mutable_body() = entry.item.body;
+  }
+  if (message.entries_size() == 0) return;
+  if (launch) *message.mutable_launch() = *launch;
+  overlay_.send_down(std::move(message), payload);
+}
+
+void HeadCore::send_again(Rank rank, Peer& peer) {
+  for (auto* channel : {&peer.control_out, &peer.bulk_out}) {
+    for (const auto& entry : channel->unacknowledged()) {
+      wire::DownScatter message;
+      auto* down = message.add_entries();
+      address(*down, rank, peer, entry.seq);
+      *down->mutable_body() = entry.item.body;
+      if (entry.item.launch) *message.mutable_launch() = *entry.item.launch;
+      overlay_.send_down(std::move(message), entry.item.payload);
+    }
+  }
+}
+
+void HeadCore::acknowledge_all() {
+  wire::DownScatter message;
+  for (auto& [rank, peer] : peers_) {
+    if (peer.control_in.owes_ack() || peer.bulk_in.owes_ack()) {
+      address(*message.add_entries(), rank, peer, 0);
+    }
+  }
+  if (message.entries_size() > 0) overlay_.send_down(std::move(message), {});
+}
+
+// ---- clients ----
+
+void HeadCore::answer(ClientId client, std::uint32_t request, const Status& status) {
+  wire::ClientReply reply;
+  reply.set_request(request);
+  if (status) {
+    reply.mutable_done();
+  } else {
+    reply.mutable_error()->set_code(static_cast<std::uint32_t>(status.error().code));
+    reply.mutable_error()->set_message(status.error().message);
+  }
+  out_.emplace_back(Reply{client, std::move(reply), {}});
+}
+
+void HeadCore::handle(const ClientMessage& event) {
+  const auto& request = event.request;
+  switch (request.body_case()) {
+    case wire::ClientRequest::kSubmit:
+      if (phase_ >= Phase::kEnding) {
+        answer(event.client, request.request(),
+               Error{ErrorCode::kUnavailable, "the DVM is ending and takes no more jobs"});
+      } else {
+        jobs_.submit(event.client, request.request(), request.submit().job(), now_ms_);
+      }
+      return;
+    case wire::ClientRequest::kKill:
+      answer(event.client, request.request(), jobs_.kill(request.kill()));
+      return;
+    case wire::ClientRequest::kStatus: {
+      wire::ClientReply reply;
+      reply.set_request(request.request());
+      *reply.mutable_status() = status(request.status().history(), now_ms_);
+      if (!request.status().jobs()) reply.mutable_status()->clear_jobs();
+      out_.emplace_back(ReplyStatus{event.client, std::move(reply)});
+      return;
+    }
+    case wire::ClientRequest::kDown:
+      waiting_for_end_.emplace_back(event.client, request.request());
+      begin_end("the DVM is taken down", request.down().force());
+      return;
+    case wire::ClientRequest::kCredit:
+      jobs_.credit(request.credit());
+      return;
+    case wire::ClientRequest::kInput:
+      jobs_.input(request.input(), event.payload);
+      return;
+    case wire::ClientRequest::kParams:
+    case wire::ClientRequest::kRelease:
+    case wire::ClientRequest::kRecorder:
+      out_.emplace_back(ReplyFromRim{event.client, request});
+      return;
+    case wire::ClientRequest::kHello:
+    case wire::ClientRequest::BODY_NOT_SET:
+      answer(event.client, request.request(),
+             Error{ErrorCode::kProtocol, "this head does not know that request"});
+      return;
+  }
+}
+
+void HeadCore::handle(const ClientGone& event) {
+  std::erase_if(waiting_for_end_, [&](const auto& entry) { return entry.first == event.client; });
+  jobs_.client_gone(event.client);
+}
+
+wire::StatusReply HeadCore::status(std::uint32_t history, std::uint64_t now_ms) const {
+  wire::StatusReply out;
+  out.set_dvm_name(config_.dvm_name);
+  out.set_dvm_id(config_.dvm_id);
+  out.set_state(phase_ == Phase::kStarting ? "starting"
+                : phase_ == Phase::kReady  ? "ready"
+                                           : "ending");
+  out.set_age_ms(now_ms - started_ms_);
+  out.set_radix(overlay_.membership().radix());
+  out.set_serial(overlay_.membership().serial().value());
+  out.set_span(overlay_.membership().span());
+  for (const auto& [rank, node] : roster_.nodes()) {
+    static constexpr const char* kStates[] = {"starting", "reported", "up", "suspect"};
+    auto* row = out.add_nodes();
+    row->set_name(node.name);
+    row->set_rank(rank.value());
+    row->set_state(kStates[static_cast<std::size_t>(node.state)]);
+    row->set_slots(node.slots);
+    row->set_slots_used(node.used);
+    row->set_processes(node.used);
+    row->set_pid(node.pid);
+    if (const auto parent = overlay_.membership().tree().parent(rank)) {
+      row->set_parent(parent->value());
+    }
+  }
+  jobs_.describe(out, history, now_ms);
+  return out;
+}
+
+// ---- the end ----
+
+void HeadCore::begin_end(const std::string& reason, bool force) {
+  if (phase_ >= Phase::kEnding && (!force || force_ended_)) return;
+  if (phase_ < Phase::kEnding) phase_ = Phase::kEnding;
+  force_ended_ = force_ended_ || force;
+  jobs_.end_all(reason, force);
+}
+
+// Looked at after every event: jobs first, then the daemons, then the head itself.
+void HeadCore::progress_end() {
+  if (config_.one_shot && phase_ == Phase::kReady && jobs_.submitted() > 0 && jobs_.idle()) {
+    note_state(JobState::kNotified, JobState::kAllJobsComplete, "a one-shot run");
+    begin_end("the run is over", false);
+  }
+  if (phase_ == Phase::kEnding && jobs_.idle()) {
+    phase_ = Phase::kShuttingDown;
+    overlay_.enter_shutdown();
+    roster_.enter_shutdown();
+    wire::Operation operation;
+    operation.mutable_shutdown();
+    overlay_.broadcast(std::move(operation));
+    if (failure_) {  // half-started daemons are no members yet and do not hear the order
+      for (const auto& [rank, node] : roster_.nodes()) out_.emplace_back(EndDaemon{rank});
+    }
+    out_.emplace_back(timers_.arm(TimerKind::kShutdown, config_.shutdown_timeout_ms));
+  }
+  if (phase_ == Phase::kShuttingDown && roster_.nodes().empty()) {
+    note_state(JobState::kAllJobsComplete, JobState::kDaemonsTerminated, "every daemon has ended");
+    finish(failure_ ? 1 : 0, failure_.value_or("shut down"));
+  }
+}
+
+void HeadCore::end_remaining_daemons() {
+  if (force_ended_ && phase_ == Phase::kShuttingDown) {
+    finish(1, "daemons did not end in time; their warden ends them");
+    return;
+  }
+  force_ended_ = true;
+  for (const auto& [rank, node] : roster_.nodes()) {
+    out_.emplace_back(Note{Subsystem::kErrmgr, 0,
+                           fmt::format("the daemon on node {} does not end and is killed", node.name)});
+    out_.emplace_back(EndDaemon{rank});
+  }
+  out_.emplace_back(timers_.arm(TimerKind::kShutdown, config_.shutdown_timeout_ms));
+}
+
+void HeadCore::finish(int status, std::string reason) {
+  if (exited_) return;
+  exited_ = true;
+  for (const auto& [client, request] : waiting_for_end_) answer(client, request, ok_status());
+  out_.emplace_back(Exit{status, std::move(reason)});
+}
+
+}  // namespace tide::core

@@ -1,0 +1,283 @@
+// Submission and the state machine of jobs.
+#include "core/job_board.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "base/check.hpp"
+#include "wire/exit_status.hpp"
+
+namespace tide::core {
+
+namespace {
+
+constexpr std::uint32_t kMaxProcesses = 1U << 20U;
+
+std::string bad_spec(const wire::JobSpec& spec) {
+  if (spec.apps().empty()) return "the job names no program";
+  std::uint64_t total = 0;
+  for (const auto& app : spec.apps()) {
+    if (app.argv().empty() || app.argv(0).empty()) return "an app context names no program";
+    total += app.processes();
+    for (const auto& directive : app.environment()) {
+      if (directive.name().empty() || directive.name().find('=') != std::string::npos) {
+        return fmt::format("'{}' is not the name of an environment variable", directive.name());
+      }
+    }
+  }
+  if (total > kMaxProcesses) {
+    return fmt::format("{} processes are more than the {} that one job may have", total,
+                       kMaxProcesses);
+  }
+  return {};
+}
+
+}  // namespace
+
+JobBoard::JobBoard(JobBoardConfig config, Roster& roster, DaemonPort& daemons, TimerBook& timers,
+                   Actions& out)
+    : config_(std::move(config)),
+      roster_(roster),
+      daemons_(daemons),
+      timers_(timers),
+      out_(out) {}
+
+JobBoard::Job* JobBoard::find(JobId id) {
+  const auto found = jobs_.find(id);
+  return found == jobs_.end() ? nullptr : &found->second;
+}
+
+JobBoard::Job* JobBoard::find(const wire::JobRef& ref) {
+  if (ref.ref_case() == wire::JobRef::kNumber) return find(JobId(ref.number()));
+  for (auto& [id, job] : jobs_) {
+    if (job.nspace == ref.nspace()) return &job;
+  }
+  return nullptr;
+}
+
+void JobBoard::reply(const Job& job, wire::ClientReply reply, Bytes payload) {
+  if (!job.owner) return;
+  reply.set_request(job.request);
+  out_.emplace_back(Reply{*job.owner, std::move(reply), std::move(payload)});
+}
+
+void JobBoard::submit(ClientId client, std::uint32_t request, wire::JobSpec spec,
+                      std::uint64_t now_ms) {
+  if (auto problem = bad_spec(spec); !problem.empty()) {
+    wire::ClientReply refusal;
+    refusal.set_request(request);
+    refusal.mutable_error()->set_code(static_cast<std::uint32_t>(ErrorCode::kInvalidArgument));
+    refusal.mutable_error()->set_message(std::move(problem));
+    out_.emplace_back(Reply{client, std::move(refusal), {}});
+    return;
+  }
+  const JobId id{next_job_++};
+  Job& job = jobs_[id];
+  job.id = id;
+  job.nspace = fmt::format("{}@{}", config_.dvm_id, id.value());
+  job.owner = client;
+  job.request = request;
+  job.spec = std::move(spec);
+  job.submitted_ms = now_ms;
+  enter(job, fmt::format("submitted by client {}", client.value()));
+  run_transitions();
+}
+
+// ---- the state machine ----
+
+void JobBoard::go(const Job& job, JobState state, std::string cause) {
+  transitions_.push_back(Transition{job.id, state, std::move(cause)});
+}
+
+void JobBoard::run_transitions() {
+  if (running_transitions_) return;
+  running_transitions_ = true;
+  while (!transitions_.empty()) {
+    const Transition next = std::move(transitions_.front());
+    transitions_.pop_front();
+    Job* job = find(next.job);
+    // A job that failed meanwhile does not go on: its pending steps are void.
+    if (job == nullptr || !job_may_go(job->state, next.state)) continue;
+    if (config_.state_verbosity >= 1) {
+      out_.emplace_back(Note{Subsystem::kState, 1,
+                             fmt::format("job {}: {} -> {} ({})", job->nspace,
+                                         job_state_name(job->state), job_state_name(next.state),
+                                         next.cause)});
+    }
+    job->state = next.state;
+    enter(*job, next.cause);
+  }
+  running_transitions_ = false;
+}
+
+void JobBoard::enter(Job& job, const std::string& cause) {
+  switch (job.state) {
+    case JobState::kInit:
+      return setup_job(job);
+    case JobState::kInitComplete:
+      return go(job, JobState::kAllocate, "a job may bring nodes of its own");
+    case JobState::kAllocate:
+      return go(job, JobState::kAllocationComplete, "the DVM's nodes");
+    case JobState::kAllocationComplete:
+      return go(job, JobState::kLaunchDaemons, "allocated");
+    case JobState::kLaunchDaemons:
+      return go(job, JobState::kDaemonsReported, "no new daemon is needed");
+    case JobState::kDaemonsReported:
+      return go(job, JobState::kVmReady, "slots are set");
+    case JobState::kVmReady:
+      return go(job, JobState::kMap, "admitted");
+    case JobState::kMap:
+      return map_job(job);
+    case JobState::kMapComplete:
+      return claim_slots(job);
+    case JobState::kSystemPrep:
+      return prepare_environment(job);
+    case JobState::kLaunchApps:
+      return assemble_launch(job);
+    case JobState::kSendLaunchMsg:
+      return scatter_launch(job);
+    case JobState::kTerminated:
+      return go(job, JobState::kNotifyCompleted, cause);
+    case JobState::kNotifyCompleted:
+      return notify_owner(job);
+    case JobState::kNotified:
+      return clean_up(job);
+    default:
+      if (is_error(job.state)) check_complete(job);
+  }
+}
+
+void JobBoard::setup_job(Job& job) {
+  wire::ClientReply accepted;
+  accepted.mutable_accepted()->set_job(job.id.value());
+  accepted.mutable_accepted()->set_nspace(job.nspace);
+  reply(job, std::move(accepted));
+  if (job.spec.timeout_ms() > 0) {
+    out_.emplace_back(
+        timers_.arm(TimerKind::kJobTimeout, job.spec.timeout_ms(), job.id.value()));
+  }
+  if (roster_.ready()) {
+    go(job, JobState::kInitComplete, "identified");
+  } else {
+    early_.push_back(job.id);
+  }
+}
+
+void JobBoard::release_early_jobs() {
+  for (const JobId id : std::exchange(early_, {})) {
+    if (const Job* job = find(id)) go(*job, JobState::kInitComplete, "the DVM is ready");
+  }
+  run_transitions();
+}
+
+void JobBoard::map_job(Job& job) {
+  std::vector<MapNode> candidates;
+  for (const auto& [rank, node] : roster_.nodes()) {
+    if (node.state == NodeState::kUp) {
+      candidates.push_back(MapNode{rank, node.name, node.slots, node.used});
+    }
+  }
+  auto result = core::map_job(job.spec, candidates);
+  if (result.verdict != MapVerdict::kPlaced) {
+    fail(job, JobState::kMapFailed, kExitMapFailed, std::move(result.reason), 0);
+    return;
+  }
+  job.placements = std::move(result.placements);
+  go(job, JobState::kMapComplete, fmt::format("{} processes placed", job.placements.size()));
+}
+
+void JobBoard::claim_slots(Job& job) {
+  job.procs.resize(job.placements.size());
+  for (const auto& placement : job.placements) {
+    job.shares[placement.daemon].ranks.push_back(placement.rank.value());
+    ++roster_.find(placement.daemon)->used;
+  }
+  go(job, JobState::kSystemPrep, fmt::format("on {} nodes", job.shares.size()));
+}
+
+// The slots once more, and what every process of an app context is given.
+void JobBoard::prepare_environment(Job& job) {
+  for (const auto& [rank, share] : job.shares) {
+    const Node* node = roster_.find(rank);
+    if (!job.spec.oversubscribe() && node->used > node->slots) {
+      fail(job, JobState::kCannotLaunch, kExitMapFailed,
+           fmt::format("node {} has {} slots and {} processes", node->name, node->slots, node->used),
+           0);
+      return;
+    }
+  }
+  job.launch = std::make_shared<wire::LaunchCommon>();
+  for (const auto& app : job.spec.apps()) {
+    auto* launch = job.launch->add_apps();
+    *launch->mutable_argv() = app.argv();
+    *launch->mutable_environment() = app.environment();
+    launch->set_working_directory(app.working_directory());
+  }
+  go(job, JobState::kLaunchApps, "prepared");
+}
+
+void JobBoard::assemble_launch(Job& job) {
+  auto& launch = *job.launch;
+  launch.set_job(job.id.value());
+  launch.set_attempt(1);
+  launch.set_nspace(job.nspace);
+  launch.set_mapped_at(roster_.serial().value());
+  launch.set_size(static_cast<std::uint32_t>(job.placements.size()));
+  launch.set_stdin_rank(job.spec.stdin_rank());
+  launch.set_window_bytes(config_.stream_window_bytes);
+  RankSet participants;
+  for (const auto& [rank, share] : job.shares) participants.insert(rank);
+  launch.set_participants(participants.to_wire().SerializeAsString());
+  go(job, JobState::kSendLaunchMsg, fmt::format("for {} daemons", job.shares.size()));
+}
+
+void JobBoard::scatter_launch(Job& job) {
+  std::map<Rank, wire::DownBody> slices;
+  for (const auto& placement : job.placements) {
+    auto* slice = slices[placement.daemon].mutable_launch();
+    slice->set_job(job.id.value());
+    slice->set_attempt(job.launch->attempt());
+    auto* proc = slice->add_procs();
+    proc->set_rank(placement.rank.value());
+    proc->set_app(placement.app);
+    proc->set_local_rank(placement.local_rank);
+  }
+  DaemonPort::Slices list;
+  list.reserve(slices.size());
+  for (auto& [rank, body] : slices) list.emplace_back(rank, std::move(body));
+  job.scattered = true;
+  daemons_.scatter(std::move(list), job.launch, {});
+}
+
+void JobBoard::notify_owner(Job& job) {
+  timers_.cancel(TimerKind::kJobTimeout, job.id.value());
+  wire::ClientReply ended;
+  auto* body = ended.mutable_ended();
+  body->set_job(job.id.value());
+  body->set_state(static_cast<std::uint32_t>(job.end_state));
+  body->set_exit_status(job.exit_status.value_or(kExitSuccess));
+  for (const auto& message : job.messages) body->add_messages(message);
+  reply(job, std::move(ended));
+  go(job, JobState::kNotified, job.owner ? "the owner was told" : "nobody is left to tell");
+}
+
+void JobBoard::clean_up(Job& job) {
+  DaemonPort::Slices list;
+  for (const auto& [rank, share] : job.shares) {
+    wire::DownBody body;
+    body.mutable_forget()->set_job(job.id.value());
+    if (job.scattered && roster_.find(rank) != nullptr) list.emplace_back(rank, std::move(body));
+  }
+  if (!list.empty()) daemons_.scatter(std::move(list), nullptr, {});
+  auto status = status_of(job, 0);
+  status.set_ended(true);
+  history_.push_back(std::move(status));
+  while (history_.size() > config_.history_jobs) history_.pop_front();
+  const JobId id = job.id;
+  jobs_.erase(id);
+}
+
+}  // namespace tide::core

@@ -1,0 +1,334 @@
+// What daemons report about jobs, what flows between them and the owner, and how jobs end.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "base/check.hpp"
+#include "core/job_board.hpp"
+#include "wire/exit_status.hpp"
+
+namespace tide::core {
+
+namespace {
+
+std::string signal_words(int signal) {
+  const char* name = sigabbrev_np(signal);
+  const char* words = sigdescr_np(signal);
+  return fmt::format("signal {} (SIG{}, {})", signal, name != nullptr ? name : "?",
+                     words != nullptr ? words : "unknown");
+}
+
+std::string command_of(const wire::JobSpec& spec) {
+  std::string out;
+  for (const auto& app : spec.apps()) {
+    if (!out.empty()) out += " : ";
+    for (const auto& arg : app.argv()) out += (out.empty() || out.back() == ' ' ? "" : " ") + arg;
+  }
+  constexpr std::size_t kShown = 200;
+  if (out.size() > kShown) out = out.substr(0, kShown) + "…";
+  return out;
+}
+
+}  // namespace
+
+// ---- reports of daemons ----
+
+void JobBoard::on_reduction(const wire::Reduction& reduction) {
+  Job* job = find(JobId(reduction.id().job()));
+  if (job == nullptr) return;
+  const bool final = reduction.id().kind() == wire::ReductionId::ENDED;
+  std::size_t forked = 0;
+  for (const auto& contribution : reduction.contributions()) {
+    const Rank daemon{contribution.rank()};
+    const auto share = job->shares.find(daemon);
+    if (share == job->shares.end()) continue;
+    const bool repeated = final ? share->second.ended : share->second.launched;
+    wire::LocalReport local;
+    if (repeated || !local.ParseFromString(contribution.data())) continue;
+    share->second.launched = true;
+    if (final) {
+      share->second.ended = true;
+      give_back_slots(*job, daemon);
+    }
+    for (const auto& report : local.procs()) {
+      if (report.pid() != 0) ++forked;
+      take_report(*job, daemon, report, final);
+    }
+  }
+  const bool all_launched = std::all_of(job->shares.begin(), job->shares.end(),
+                                        [](const auto& share) { return share.second.launched; });
+  if (forked > 0) go(*job, JobState::kStarted, "the first processes run");
+  if (all_launched) go(*job, JobState::kRunning, "every process runs");
+  run_transitions();
+  if (Job* still = find(JobId(reduction.id().job()))) check_complete(*still);
+  run_transitions();
+}
+
+void JobBoard::take_report(Job& job, Rank daemon, const wire::ProcReport& report, bool final) {
+  if (report.rank() >= job.procs.size()) return;
+  Proc& proc = job.procs[report.rank()];
+  const auto state = static_cast<ProcState>(report.state());
+  if (report.pid() != 0) proc.pid = report.pid();
+  const bool failed = is_error(state) || report.exit_code() != 0 || report.signal() != 0;
+  // The daemon's last word stands; before that a process is only ever reported further on.
+  if (!final && !proc_may_go(proc.state, state)) return;
+  const bool was_failed = is_error(proc.state);
+  proc.state = failed && !is_error(state) ? ProcState::kAborted : state;
+  proc.exit_code = report.exit_code();
+  proc.signal = report.signal();
+  if (!failed || was_failed) return;
+  const auto error = state == ProcState::kFailedToStart ? JobState::kFailedToStart : JobState::kAborted;
+  const int status =
+      report.signal() != 0 ? exit_status_of_signal(report.signal()) : report.exit_code();
+  fail(job, error, status, describe_failure(job, daemon, report), SIGTERM);
+}
+
+std::string JobBoard::describe_failure(const Job& job, Rank daemon,
+                                       const wire::ProcReport& report) const {
+  const auto node = roster_.nodes().find(daemon);
+  const std::string where = node == roster_.nodes().end() ? "a lost node" : "node " + node->second.name;
+  if (!report.error().empty()) {
+    return fmt::format("job {}: process {} on {}: {}", job.nspace, report.rank(), where,
+                       report.error());
+  }
+  const auto what = report.signal() != 0
+                        ? fmt::format("was ended by {}", signal_words(report.signal()))
+                        : fmt::format("exited with status {}", report.exit_code());
+  return fmt::format("job {}: process {} (pid {}) on {} {}", job.nspace, report.rank(),
+                     report.pid(), where, what);
+}
+
+void JobBoard::on_proc_failed(Rank daemon, const wire::ProcReport& report) {
+  Job* job = find(JobId(report.job()));
+  if (job == nullptr || !job->shares.contains(daemon)) return;
+  take_report(*job, daemon, report, false);
+  run_transitions();
+}
+
+void JobBoard::on_output_complete(Rank daemon, JobId id) {
+  Job* job = find(id);
+  if (job == nullptr) return;
+  const auto share = job->shares.find(daemon);
+  if (share == job->shares.end()) return;
+  share->second.output_complete = true;
+  check_complete(*job);
+  run_transitions();
+}
+
+void JobBoard::on_node_lost(const Node& node, const std::string& reason) {
+  for (auto& [id, job] : jobs_) {
+    const auto share = job.shares.find(node.rank);
+    if (share == job.shares.end() || share->second.settled()) continue;
+    std::size_t lost = 0;
+    for (const auto rank : share->second.ranks) {
+      Proc& proc = job.procs[rank];
+      if (!is_alive(proc.state)) continue;
+      proc.state = ProcState::kCommFailed;
+      ++lost;
+    }
+    share->second.launched = share->second.ended = share->second.output_complete = true;
+    fail(job, JobState::kAborted, kExitNodeLost,
+         fmt::format("job {}: node {} was lost with {} of its processes: {}", job.nspace, node.name,
+                     lost, reason),
+         SIGTERM);
+    check_complete(job);
+  }
+  run_transitions();
+}
+
+// ---- between the processes and the owner ----
+
+void JobBoard::on_stream(const wire::StreamChunk& chunk, const Bytes& data) {
+  Job* job = find(JobId(chunk.job()));
+  if (job == nullptr) return;
+  if (!job->owner) {  // nobody reads: the bytes are dropped, and the process must not stall
+    wire::ClientCredit back;
+    back.set_job(chunk.job());
+    back.set_rank(chunk.rank());
+    back.set_stream(chunk.stream());
+    back.set_bytes(static_cast<std::uint32_t>(data.size()));
+    credit(back);
+    return;
+  }
+  wire::ClientReply output;
+  output.mutable_output()->set_job(chunk.job());
+  output.mutable_output()->set_rank(chunk.rank());
+  output.mutable_output()->set_stream(chunk.stream());
+  reply(*job, std::move(output), data);
+}
+
+void JobBoard::credit(const wire::ClientCredit& credit) {
+  const Job* job = find(JobId(credit.job()));
+  if (job == nullptr || credit.rank() >= job->placements.size()) return;
+  const Rank daemon = job->placements[credit.rank()].daemon;
+  if (job->shares.at(daemon).settled()) return;
+  wire::DownBody body;
+  auto* down = body.mutable_credit();
+  down->set_job(credit.job());
+  down->set_rank(credit.rank());
+  down->set_stream(credit.stream());
+  down->set_bytes(credit.bytes());
+  daemons_.scatter({{daemon, std::move(body)}}, nullptr, {});
+}
+
+void JobBoard::input(const wire::ClientInput& input, const Bytes& data) {
+  const Job* job = find(JobId(input.job()));
+  if (job == nullptr || job->spec.stdin_rank() < 0) return;
+  const auto rank = static_cast<std::uint32_t>(job->spec.stdin_rank());
+  if (!job->scattered || rank >= job->placements.size()) return;
+  wire::DownBody body;
+  body.mutable_input()->set_job(input.job());
+  body.mutable_input()->set_rank(rank);
+  body.mutable_input()->set_eof(input.eof());
+  daemons_.scatter({{job->placements[rank].daemon, std::move(body)}}, nullptr, data);
+}
+
+void JobBoard::on_input_credit(const wire::InputCredit& credit) {
+  const Job* job = find(JobId(credit.job()));
+  if (job == nullptr) return;
+  wire::ClientReply grant;
+  grant.mutable_input_credit()->set_job(credit.job());
+  grant.mutable_input_credit()->set_bytes(credit.bytes());
+  reply(*job, std::move(grant));
+}
+
+// ---- endings ----
+
+Status JobBoard::kill(const wire::KillJob& order) {
+  Job* job = find(order.job());
+  if (job == nullptr) {
+    const auto name = order.job().ref_case() == wire::JobRef::kNumber
+                          ? std::to_string(order.job().number())
+                          : order.job().nspace();
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("no job {} is running; 'tide jobs' lists them", name)};
+  }
+  if (order.signal() <= 0 || order.signal() >= NSIG) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("{} is not a signal", order.signal())};
+  }
+  if (!order.terminate()) {
+    order_end(*job, order.signal(), false);
+    return ok_status();
+  }
+  if (is_error(job->state)) {
+    order_end(*job, order.signal(), true);
+  } else {
+    fail(*job, JobState::kKilledByCmd, exit_status_of_signal(order.signal()),
+         fmt::format("job {}: ended on request by {}", job->nspace, signal_words(order.signal())),
+         order.signal());
+  }
+  run_transitions();
+  return ok_status();
+}
+
+void JobBoard::client_gone(ClientId client) {
+  for (auto& [id, job] : jobs_) {
+    if (job.owner != client) continue;
+    job.owner.reset();
+    fail(job, JobState::kKilledByCmd, exit_status_of_signal(SIGTERM),
+         fmt::format("job {}: ended because its client went away", job.nspace), SIGTERM);
+  }
+  run_transitions();
+}
+
+void JobBoard::end_all(const std::string& reason, bool force) {
+  for (auto& [id, job] : jobs_) {
+    const int signal = force ? SIGKILL : SIGTERM;
+    if (is_error(job.state) && force) order_end(job, SIGKILL, true);
+    fail(job, JobState::kKilledByCmd, exit_status_of_signal(signal),
+         fmt::format("job {}: ended because {}", job.nspace, reason), signal);
+  }
+  run_transitions();
+}
+
+// Only the first failure decides how the job ended; what follows from it is not news.
+void JobBoard::fail(Job& job, JobState error, int exit_status, std::string message, int signal) {
+  if (job.exit_status || job.state >= JobState::kUnterminated) return;
+  job.end_state = error;
+  job.exit_status = exit_status;
+  job.messages.push_back(message);
+  go(job, error, std::move(message));
+  if (signal != 0) order_end(job, signal, true);
+}
+
+void JobBoard::order_end(const Job& job, int signal, bool terminate) {
+  if (!job.scattered) return;
+  DaemonPort::Slices list;
+  for (const auto& [rank, share] : job.shares) {
+    if (share.ended) continue;
+    wire::DownBody body;
+    body.mutable_signal()->set_job(job.id.value());
+    body.mutable_signal()->set_signal(signal);
+    body.mutable_signal()->set_terminate(terminate);
+    list.emplace_back(rank, std::move(body));
+  }
+  if (!list.empty()) daemons_.scatter(std::move(list), nullptr, {});
+}
+
+void JobBoard::check_complete(Job& job) {
+  const bool over = !job.scattered ||
+                    std::all_of(job.shares.begin(), job.shares.end(),
+                                [](const auto& share) { return share.second.settled(); });
+  if (!over) return;
+  if (is_error(job.state)) {
+    if (!job.scattered) {  // what was claimed for a launch that never happened
+      for (const auto& [rank, share] : job.shares) give_back_slots(job, rank);
+      job.shares.clear();
+    }
+    go(job, JobState::kNotifyCompleted, "nothing of it is left");
+  } else if (job.state == JobState::kRunning) {
+    go(job, JobState::kTerminated, "every process ended");
+  }
+}
+
+void JobBoard::give_back_slots(const Job& job, Rank daemon) {
+  Node* node = roster_.find(daemon);
+  if (node == nullptr) return;
+  const auto count = static_cast<std::uint32_t>(job.shares.at(daemon).ranks.size());
+  TIDE_CHECK(node->used >= count);
+  node->used -= count;
+}
+
+bool JobBoard::handle_timer(TimerKind kind, std::uint32_t subject) {
+  if (kind != TimerKind::kJobTimeout) return false;
+  if (Job* job = find(JobId(subject))) {
+    fail(*job, JobState::kForcedExit, kExitTimedOut,
+         fmt::format("job {}: ended because it ran longer than {} s", job->nspace,
+                     static_cast<double>(job->spec.timeout_ms()) / 1000.0),
+         SIGTERM);
+    run_transitions();
+  }
+  return true;
+}
+
+// ---- to see inside ----
+
+wire::JobStatus JobBoard::status_of(const Job& job, std::uint64_t now_ms) const {
+  wire::JobStatus out;
+  out.set_number(job.id.value());
+  out.set_nspace(job.nspace);
+  out.set_state(std::string(job_state_name(
+      job.state >= JobState::kUnterminated ? job.end_state : job.state)));
+  out.set_processes(static_cast<std::uint32_t>(job.placements.size()));
+  const auto running = std::count_if(job.procs.begin(), job.procs.end(), [](const Proc& proc) {
+    return is_alive(proc.state) && proc.pid != 0;
+  });
+  out.set_running(static_cast<std::uint32_t>(running));
+  out.set_command(command_of(job.spec));
+  out.set_age_ms(now_ms > job.submitted_ms ? now_ms - job.submitted_ms : 0);
+  out.set_exit_status(job.exit_status.value_or(kExitSuccess));
+  for (const auto& message : job.messages) out.add_messages(message);
+  return out;
+}
+
+void JobBoard::describe(wire::StatusReply& status, std::uint32_t history,
+                        std::uint64_t now_ms) const {
+  for (const auto& [id, job] : jobs_) *status.add_jobs() = status_of(job, now_ms);
+  std::size_t skip = history_.size() > history ? history_.size() - history : 0;
+  for (; skip < history_.size(); ++skip) *status.add_jobs() = history_[skip];
+}
+
+}  // namespace tide::core

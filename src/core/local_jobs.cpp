@@ -1,0 +1,380 @@
+#include "core/local_jobs.hpp"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <utility>
+
+#include "core/rank_set.hpp"
+
+namespace tide::core {
+
+namespace {
+
+void set_variable(std::vector<wire::EnvDirective>& list, std::string name, std::string value) {
+  wire::EnvDirective directive;
+  directive.set_kind(wire::EnvDirective::SET);
+  directive.set_name(std::move(name));
+  directive.set_value(std::move(value));
+  list.push_back(std::move(directive));
+}
+
+}  // namespace
+
+LocalJobs::LocalJobs(LocalJobsConfig config, HeadPath& head, TimerBook& timers, Actions& out)
+    : config_(std::move(config)), head_(head), timers_(timers), out_(out) {}
+
+LocalJobs::Proc* LocalJobs::find(const ProcKey& key, Job** job) {
+  const auto found = jobs_.find(key.job);
+  if (found == jobs_.end()) return nullptr;
+  const auto proc = found->second.procs.find(key.rank);
+  if (proc == found->second.procs.end()) return nullptr;
+  if (job != nullptr) *job = &found->second;
+  return &proc->second;
+}
+
+// ---- start ----
+
+void LocalJobs::launch(const wire::LaunchCommon& common, const wire::LaunchSlice& slice,
+                       Serial applied) {
+  const JobId id{slice.job()};
+  const auto known = jobs_.find(id);
+  if (known != jobs_.end() && known->second.common.attempt() >= slice.attempt()) return;
+  Job& job = jobs_[id];
+  job = Job{};
+  job.common = common;
+  for (const auto& launch : slice.procs()) {
+    Proc proc;
+    proc.launch = launch;
+    for (auto& stream : proc.streams) stream.credit = common.window_bytes();
+    job.procs.emplace(ProcRank(launch.rank()), std::move(proc));
+  }
+  job.held = applied.value() < common.mapped_at();
+  if (!job.held) start(id, job);
+}
+
+void LocalJobs::on_applied(Serial applied) {
+  for (auto& [id, job] : jobs_) {
+    if (job.held && applied.value() >= job.common.mapped_at()) {
+      job.held = false;
+      start(id, job);
+    }
+  }
+}
+
+void LocalJobs::start(JobId id, Job& job) {
+  for (const auto& [rank, proc] : job.procs) out_.emplace_back(spawn_request(id, job, proc));
+}
+
+SpawnProc LocalJobs::spawn_request(JobId id, const Job& job, const Proc& proc) const {
+  const auto& app = job.common.apps(static_cast<int>(proc.launch.app()));
+  SpawnProc spawn;
+  spawn.proc = ProcKey{id, ProcRank(proc.launch.rank())};
+  spawn.argv = {app.argv().begin(), app.argv().end()};
+  spawn.environment = {app.environment().begin(), app.environment().end()};
+  set_variable(spawn.environment, "TIDE_NAMESPACE", job.common.nspace());
+  set_variable(spawn.environment, "TIDE_JOB", std::to_string(id.value()));
+  set_variable(spawn.environment, "TIDE_RANK", std::to_string(proc.launch.rank()));
+  set_variable(spawn.environment, "TIDE_SIZE", std::to_string(job.common.size()));
+  set_variable(spawn.environment, "TIDE_LOCAL_RANK", std::to_string(proc.launch.local_rank()));
+  set_variable(spawn.environment, "TIDE_NODE", config_.node);
+  spawn.working_directory = app.working_directory();
+  spawn.output_window_bytes = job.common.window_bytes();
+  spawn.wants_input = job.common.stdin_rank() >= 0 &&
+                      static_cast<std::uint32_t>(job.common.stdin_rank()) == proc.launch.rank();
+  return spawn;
+}
+
+void LocalJobs::handle(const ProcSpawned& event) {
+  Job* job = nullptr;
+  Proc* proc = find(event.proc, &job);
+  if (proc == nullptr || proc->state != ProcState::kInit) return;
+  proc->pid = event.pid;
+  proc->state = ProcState::kRunning;
+  // Ending was ordered while it was being started: it must not be missed by that.
+  if (job->step != Step::kNone) out_.emplace_back(SignalProc{event.proc, SIGKILL});
+  if (job->common.stdin_rank() >= 0 &&
+      event.proc.rank == ProcRank(static_cast<std::uint32_t>(job->common.stdin_rank()))) {
+    wire::UpBody body;
+    body.mutable_input_credit()->set_job(event.proc.job.value());
+    body.mutable_input_credit()->set_rank(event.proc.rank.value());
+    body.mutable_input_credit()->set_bytes(config_.input_window_bytes);
+    head_.send_to_head(std::move(body), {});
+  }
+  attempted(event.proc.job, *job);
+}
+
+void LocalJobs::handle(const ProcSpawnFailed& event) {
+  Job* job = nullptr;
+  Proc* proc = find(event.proc, &job);
+  if (proc == nullptr || proc->state != ProcState::kInit) return;
+  proc->state = ProcState::kFailedToStart;
+  proc->error = event.error.message;
+  proc->exit_code = event.error.code == ErrorCode::kNotFound ? 127 : 126;
+  proc->exited = true;
+  for (auto& stream : proc->streams) stream.open = false;
+  fail_early(event.proc.job, *proc);
+  settle(event.proc.job, *job, *proc);
+  attempted(event.proc.job, *job);
+}
+
+void LocalJobs::attempted(JobId id, Job& job) {
+  if (++job.attempted < job.procs.size()) return;
+  job.launched = reduction(id, job, wire::ReductionId::LAUNCHED);
+  head_.contribute(*job.launched);
+  finish(id, job);
+}
+
+// ---- output, input, end ----
+
+void LocalJobs::handle(const ProcOutput& event) {
+  Proc* proc = find(event.proc);
+  if (proc == nullptr) return;
+  auto& stream = proc->streams.at(static_cast<std::size_t>(event.stream));
+  stream.credit -= static_cast<std::int64_t>(event.data.size());
+  stream.silent = false;
+  wire::UpBody body;
+  auto* chunk = body.mutable_stream();
+  chunk->set_job(event.proc.job.value());
+  chunk->set_rank(event.proc.rank.value());
+  chunk->set_stream(event.stream);
+  head_.send_to_head(std::move(body), event.data);
+}
+
+void LocalJobs::handle(const ProcOutputClosed& event) {
+  Job* job = nullptr;
+  Proc* proc = find(event.proc, &job);
+  if (proc == nullptr) return;
+  auto& stream = proc->streams.at(static_cast<std::size_t>(event.stream));
+  if (!stream.open) return;
+  stream.open = false;
+  const bool all_closed = !proc->streams[0].open && !proc->streams[1].open;
+  if (all_closed && !proc->exited) proc->state = ProcState::kIofComplete;
+  settle(event.proc.job, *job, *proc);
+}
+
+void LocalJobs::handle(const ProcExited& event) {
+  Job* job = nullptr;
+  Proc* proc = find(event.proc, &job);
+  if (proc == nullptr || proc->exited) return;
+  proc->exited = true;
+  proc->exit_code = event.exit_code;
+  proc->signal = event.signal;
+  if (proc->state != ProcState::kIofComplete) proc->state = ProcState::kWaitpidFired;
+  if (event.exit_code != 0 || event.signal != 0) fail_early(event.proc.job, *proc);
+  settle(event.proc.job, *job, *proc);
+  if (!proc->ended && !timers_.armed(TimerKind::kDrain, event.proc.job.value())) {
+    for (auto& stream : proc->streams) stream.silent = true;
+    out_.emplace_back(
+        timers_.arm(TimerKind::kDrain, config_.drain_grace_ms, event.proc.job.value()));
+  }
+}
+
+void LocalJobs::fail_early(JobId id, const Proc& proc) {
+  wire::UpBody body;
+  *body.mutable_proc_failed() = report(id, proc);
+  head_.send_to_head(std::move(body), {});
+}
+
+// row L15 in one place: ended means collected and drained.
+void LocalJobs::settle(JobId id, Job& job, Proc& proc) {
+  if (proc.ended || !proc.exited || proc.streams[0].open || proc.streams[1].open) return;
+  proc.ended = true;
+  if (!is_error(proc.state)) {
+    const bool abnormal = proc.exit_code != 0 || proc.signal != 0;
+    proc.state = abnormal ? ProcState::kAborted : ProcState::kTerminated;
+  }
+  ++job.ended;
+  finish(id, job);
+}
+
+void LocalJobs::finish(JobId id, Job& job) {
+  if (job.finished || job.ended < job.procs.size() || job.attempted < job.procs.size()) return;
+  timers_.cancel(TimerKind::kEscalate, id.value());
+  timers_.cancel(TimerKind::kDrain, id.value());
+  for (const auto& [rank, proc] : job.procs) out_.emplace_back(ForgetProc{ProcKey{id, rank}});
+  wire::UpBody body;
+  body.mutable_output_complete()->set_job(id.value());
+  head_.send_to_head(std::move(body), {});
+  job.finished = reduction(id, job, wire::ReductionId::ENDED);
+  head_.contribute(*job.finished);
+}
+
+void LocalJobs::grant(const wire::StreamCredit& credit) {
+  const ProcKey key{JobId(credit.job()), ProcRank(credit.rank())};
+  Proc* proc = find(key);
+  const auto index = static_cast<std::size_t>(credit.stream());
+  if (proc == nullptr || index >= proc->streams.size() || !proc->streams.at(index).open) return;
+  proc->streams.at(index).credit += credit.bytes();
+  out_.emplace_back(GrantOutput{key, credit.stream(), credit.bytes()});
+}
+
+void LocalJobs::input(const wire::InputChunk& chunk, const Bytes& data) {
+  const ProcKey key{JobId(chunk.job()), ProcRank(chunk.rank())};
+  const Proc* proc = find(key);
+  if (proc == nullptr || proc->exited) return;
+  if (!data.empty()) out_.emplace_back(WriteInput{key, data});
+  if (chunk.eof()) out_.emplace_back(CloseInput{key});
+}
+
+void LocalJobs::handle(const ProcInputTaken& event) {
+  if (find(event.proc) == nullptr) return;
+  wire::UpBody body;
+  auto* credit = body.mutable_input_credit();
+  credit->set_job(event.proc.job.value());
+  credit->set_rank(event.proc.rank.value());
+  credit->set_bytes(event.bytes);
+  head_.send_to_head(std::move(body), {});
+}
+
+// ---- ending by order ----
+
+void LocalJobs::signal(const wire::SignalJob& order) {
+  const JobId id{order.job()};
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return;
+  Job& job = found->second;
+  if (job.held && order.terminate()) {
+    cancel_held(id, job);
+    return;
+  }
+  signal_all(id, job, order.signal());
+  if (!order.terminate() || job.finished) return;
+  const Step reached = order.signal() == SIGKILL   ? Step::kKill
+                       : order.signal() == SIGTERM ? Step::kTerm
+                                                   : Step::kAsked;
+  if (reached <= job.step) return;
+  job.step = reached;
+  out_.emplace_back(timers_.arm(TimerKind::kEscalate, config_.kill_grace_ms, id.value()));
+}
+
+void LocalJobs::signal_all(JobId id, const Job& job, int signal) {
+  for (const auto& [rank, proc] : job.procs) {
+    if (proc.state != ProcState::kInit && !proc.ended) {
+      out_.emplace_back(SignalProc{ProcKey{id, rank}, signal});
+    }
+  }
+}
+
+void LocalJobs::cancel_held(JobId id, Job& job) {
+  job.held = false;
+  for (auto& [rank, proc] : job.procs) {
+    handle(ProcSpawnFailed{ProcKey{id, rank},
+                           Error{ErrorCode::kUnavailable, "ended before it was started"}});
+  }
+}
+
+void LocalJobs::escalate(JobId id, Job& job) {
+  switch (job.step) {
+    case Step::kNone:
+      return;
+    case Step::kAsked:
+      job.step = Step::kTerm;
+      signal_all(id, job, SIGTERM);
+      break;
+    case Step::kTerm:
+      job.step = Step::kKill;
+      signal_all(id, job, SIGKILL);
+      break;
+    case Step::kKill:
+      job.step = Step::kAbandon;
+      for (const auto& [rank, proc] : job.procs) {
+        if (!proc.ended) out_.emplace_back(AbandonOutput{ProcKey{id, rank}});
+      }
+      break;
+    case Step::kAbandon:
+      // Not even SIGKILL ended it: the kernel holds it. The job must not wait for that.
+      for (auto& [rank, proc] : job.procs) {
+        if (proc.ended) continue;
+        for (auto& stream : proc.streams) stream.open = false;
+        if (!proc.exited) proc.error = fmt::format("does not end on node {}", config_.node);
+        proc.exited = true;
+        if (proc.signal == 0) proc.signal = SIGKILL;
+        settle(id, job, proc);
+      }
+      return;
+  }
+  out_.emplace_back(timers_.arm(TimerKind::kEscalate, config_.kill_grace_ms, id.value()));
+}
+
+// The process is gone, its output is neither closed nor flowing, and not for want of credit: somebody
+// it left behind holds the pipe. First its group is ended, then the pipe is given up.
+void LocalJobs::drain(JobId id, Job& job) {
+  bool waiting = false;
+  for (auto& [rank, proc] : job.procs) {
+    if (!proc.exited || proc.ended) continue;
+    waiting = true;
+    bool stuck = false;
+    for (auto& stream : proc.streams) {
+      stuck = stuck || (stream.open && stream.credit > 0 && stream.silent);
+    }
+    const ProcKey key{id, rank};
+    if (stuck) {
+      out_.emplace_back(SignalProc{key, SIGKILL});
+      out_.emplace_back(AbandonOutput{key});
+    }
+    for (auto& stream : proc.streams) stream.silent = true;
+  }
+  if (waiting) {
+    out_.emplace_back(timers_.arm(TimerKind::kDrain, config_.drain_grace_ms, id.value()));
+  }
+}
+
+bool LocalJobs::handle_timer(TimerKind kind, std::uint32_t subject) {
+  if (kind != TimerKind::kEscalate && kind != TimerKind::kDrain) return false;
+  const auto found = jobs_.find(JobId(subject));
+  if (found == jobs_.end() || found->second.finished) return true;
+  if (kind == TimerKind::kEscalate) {
+    escalate(found->first, found->second);
+  } else {
+    drain(found->first, found->second);
+  }
+  return true;
+}
+
+void LocalJobs::forget(JobId job) {
+  timers_.cancel(TimerKind::kEscalate, job.value());
+  timers_.cancel(TimerKind::kDrain, job.value());
+  jobs_.erase(job);
+}
+
+// ---- reports ----
+
+wire::ProcReport LocalJobs::report(JobId id, const Proc& proc) const {
+  wire::ProcReport out;
+  out.set_job(id.value());
+  out.set_rank(proc.launch.rank());
+  out.set_pid(proc.pid);
+  out.set_state(static_cast<std::uint32_t>(proc.state));
+  out.set_exit_code(proc.exit_code);
+  out.set_signal(proc.signal);
+  out.set_error(proc.error);
+  return out;
+}
+
+wire::Reduction LocalJobs::reduction(JobId id, const Job& job,
+                                     wire::ReductionId::Kind kind) const {
+  wire::Reduction out;
+  out.mutable_id()->set_kind(kind);
+  out.mutable_id()->set_job(id.value());
+  out.mutable_id()->set_attempt(job.common.attempt());
+  wire::RankSet participants;
+  if (participants.ParseFromString(job.common.participants())) {
+    *out.mutable_participants() = std::move(participants);
+  }
+  wire::LocalReport local;
+  for (const auto& [rank, proc] : job.procs) *local.add_procs() = report(id, proc);
+  auto* contribution = out.add_contributions();
+  contribution->set_rank(config_.self.value());
+  contribution->set_data(local.SerializeAsString());
+  return out;
+}
+
+void LocalJobs::contribute_again() {
+  for (const auto& [id, job] : jobs_) {
+    if (job.launched) head_.contribute(*job.launched);
+    if (job.finished) head_.contribute(*job.finished);
+  }
+}
+
+}  // namespace tide::core

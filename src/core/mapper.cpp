@@ -1,0 +1,162 @@
+#include "core/mapper.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace tide::core {
+
+namespace {
+
+// A node as one app context may use it.
+struct Seat {
+  std::size_t node;          // index into the candidates
+  std::uint32_t limit = 0;   // processes of this job that its slots hold
+  std::uint32_t idle_limit;  // the same if nobody else were there
+};
+
+struct Working {
+  const std::vector<MapNode>& nodes;
+  std::vector<std::uint32_t> placed;  // by candidate, of this job
+  MapResult result;
+};
+
+const wire::HostRequest* asked_host(const wire::AppSpec& app, const std::string& name) {
+  const auto found = std::find_if(app.hosts().begin(), app.hosts().end(),
+                                  [&](const auto& host) { return host.node() == name; });
+  return found == app.hosts().end() ? nullptr : &*found;
+}
+
+std::string missing_host(const wire::AppSpec& app, const std::vector<MapNode>& nodes) {
+  for (const auto& host : app.hosts()) {
+    const bool known = std::any_of(nodes.begin(), nodes.end(),
+                                   [&](const auto& node) { return node.name == host.node(); });
+    if (!known) return host.node();
+  }
+  return {};
+}
+
+std::vector<Seat> seats_for(const wire::AppSpec& app, const Working& work) {
+  std::vector<Seat> seats;
+  for (std::size_t i = 0; i < work.nodes.size(); ++i) {
+    const auto& node = work.nodes[i];
+    const auto* asked = app.hosts().empty() ? nullptr : asked_host(app, node.name);
+    if (!app.hosts().empty() && asked == nullptr) continue;
+    std::uint32_t cap = node.slots;
+    if (asked != nullptr && asked->slots() > 0) cap = std::min(cap, asked->slots());
+    const std::uint32_t free = node.slots > node.used ? node.slots - node.used : 0;
+    seats.push_back(Seat{i, std::min(cap, free), cap});
+  }
+  return seats;
+}
+
+std::uint32_t room(const Seat& seat, const Working& work, std::uint32_t limit) {
+  const auto placed = work.placed[seat.node];
+  return limit > placed ? limit - placed : 0;
+}
+
+std::uint64_t total_room(const std::vector<Seat>& seats, const Working& work, bool idle) {
+  std::uint64_t sum = 0;
+  for (const auto& seat : seats) sum += room(seat, work, idle ? seat.idle_limit : seat.limit);
+  return sum;
+}
+
+void place(Working& work, std::size_t node, std::uint32_t app) {
+  const auto rank = static_cast<std::uint32_t>(work.result.placements.size());
+  work.result.placements.push_back(
+      Placement{ProcRank(rank), app, work.nodes[node].rank, work.placed[node]++});
+}
+
+void place_by_slot(Working& work, const std::vector<Seat>& seats, std::uint32_t app,
+                   std::uint32_t& left) {
+  for (const auto& seat : seats) {
+    for (auto n = room(seat, work, seat.limit); n > 0 && left > 0; --n, --left) {
+      place(work, seat.node, app);
+    }
+  }
+}
+
+void place_by_node(Working& work, const std::vector<Seat>& seats, std::uint32_t app,
+                   std::uint32_t& left) {
+  for (bool any = true; any && left > 0;) {
+    any = false;
+    for (const auto& seat : seats) {
+      if (left == 0 || room(seat, work, seat.limit) == 0) continue;
+      place(work, seat.node, app);
+      --left;
+      any = true;
+    }
+  }
+}
+
+// What the slots do not hold is spread evenly; by slot the ranks on one node stay neighbours.
+void place_surplus(Working& work, const std::vector<Seat>& seats, std::uint32_t app,
+                   std::uint32_t& left, bool by_node) {
+  if (by_node) {
+    for (std::size_t i = 0; left > 0; ++i, --left) place(work, seats[i % seats.size()].node, app);
+    return;
+  }
+  const auto total = left;
+  for (std::size_t i = 0; i < seats.size(); ++i) {
+    auto share = total / seats.size() + (i < total % seats.size() ? 1 : 0);
+    for (; share > 0; --share, --left) place(work, seats[i].node, app);
+  }
+}
+
+MapResult failed(MapVerdict verdict, std::string reason) {
+  return MapResult{verdict, {}, std::move(reason)};
+}
+
+std::string short_of_slots(const wire::AppSpec& app, std::uint32_t asked, std::uint64_t free,
+                           std::uint64_t idle, const Working& work,
+                           const std::vector<Seat>& seats) {
+  std::string text = fmt::format("not enough slots for {} process{} of '{}': ", asked,
+                                 asked == 1 ? "" : "es", app.argv(0));
+  text += free == idle ? fmt::format("{} available", free)
+                       : fmt::format("{} free of {}, the others are in use", free, idle);
+  text += " (";
+  constexpr std::size_t kShown = 8;
+  for (std::size_t i = 0; i < seats.size() && i < kShown; ++i) {
+    const auto& node = work.nodes[seats[i].node];
+    text += fmt::format("{}{}: {} of {} used", i == 0 ? "" : ", ", node.name, node.used, node.slots);
+  }
+  if (seats.size() > kShown) text += fmt::format(", and {} more nodes", seats.size() - kShown);
+  return text + "); ask for fewer, or use --map-by :OVERSUBSCRIBE";
+}
+
+}  // namespace
+
+MapResult map_job(const wire::JobSpec& job, const std::vector<MapNode>& nodes) {
+  Working work{nodes, std::vector<std::uint32_t>(nodes.size(), 0), {}};
+  const bool by_node = job.map_by() == wire::JobSpec::NODE;
+  for (int i = 0; i < job.apps_size(); ++i) {
+    const auto& app = job.apps(i);
+    const auto index = static_cast<std::uint32_t>(i);
+    if (const auto missing = missing_host(app, nodes); !missing.empty()) {
+      return failed(MapVerdict::kImpossible,
+                    fmt::format("host '{}' is not a node of this DVM; 'tide status' lists them",
+                                missing));
+    }
+    const auto seats = seats_for(app, work);
+    if (seats.empty()) return failed(MapVerdict::kImpossible, "the DVM has no nodes to run on");
+    const auto free = total_room(seats, work, false);
+    const auto idle = total_room(seats, work, true);
+    std::uint32_t left = app.processes() > 0 ? app.processes() : static_cast<std::uint32_t>(free);
+    const bool short_of_room = left > free && !job.oversubscribe();
+    if (left == 0 || short_of_room) {
+      const auto asked = std::max(left, 1U);
+      const auto verdict = asked > idle ? MapVerdict::kImpossible : MapVerdict::kBusy;
+      return failed(verdict, short_of_slots(app, asked, free, idle, work, seats));
+    }
+    if (by_node) {
+      place_by_node(work, seats, index, left);
+    } else {
+      place_by_slot(work, seats, index, left);
+    }
+    if (left > 0) place_surplus(work, seats, index, left, by_node);
+  }
+  return std::move(work.result);
+}
+
+}  // namespace tide::core

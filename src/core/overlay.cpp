@@ -1,0 +1,280 @@
+#include "core/overlay.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.hpp"
+
+namespace tide::core {
+
+Overlay::Overlay(OverlayConfig config, OverlayListener& listener, TimerBook& timers, Actions& out)
+    : config_(config),
+      listener_(listener),
+      timers_(timers),
+      out_(out),
+      membership_(config.radix),
+      reducer_(config.self),
+      joined_(config.self == kHeadRank) {}
+
+std::optional<Rank> Overlay::parent_peer() const {
+  if (!parent_link_) return std::nullopt;
+  return links_.at(*parent_link_).peer;
+}
+
+std::vector<Rank> Overlay::adopted_children() const {
+  std::vector<Rank> out;
+  for (const auto& [rank, link] : children_) out.push_back(rank);
+  return out;
+}
+
+void Overlay::send(LinkId link, wire::LinkMessage message, Bytes payload) {
+  const auto message_class = class_of(message);
+  out_.emplace_back(Send{link, message_class, std::move(message), std::move(payload)});
+}
+
+void Overlay::close(LinkId link, wire::GoodbyeReason reason, std::string text) {
+  out_.emplace_back(CloseLink{link, reason, std::move(text)});
+  const auto found = links_.find(link);
+  if (found == links_.end()) return;
+  const auto child = children_.find(found->second.peer);
+  if (child != children_.end() && child->second == link) children_.erase(child);
+  links_.erase(found);
+}
+
+void Overlay::note(std::uint8_t verbosity, std::string text) {
+  out_.emplace_back(Note{Subsystem::kRouted, verbosity, std::move(text)});
+}
+
+// ---- links come and go ----
+
+void Overlay::join(std::vector<wire::Endpoint> head, wire::Report report) {
+  report_ = std::move(report);
+  connecting_ = kHeadRank;
+  out_.emplace_back(Connect{kHeadRank, std::move(head)});
+}
+
+void Overlay::handle(const LinkUp& event) {
+  if (!event.outgoing) {
+    on_incoming_link(event);
+    return;
+  }
+  if (connecting_ != event.peer) {
+    out_.emplace_back(CloseLink{event.link, wire::GOODBYE_MOVED, "not wanted any more"});
+    return;
+  }
+  const Member* member = membership_.find(event.peer);
+  const bool another_life = joined_ && event.peer != kHeadRank &&
+                            (member == nullptr || member->incarnation != event.incarnation);
+  if (another_life) {
+    out_.emplace_back(CloseLink{event.link, wire::GOODBYE_REFUSED, "another incarnation"});
+    handle(ConnectFailed{event.peer, true, "another incarnation answers at its address"});
+    return;
+  }
+  connecting_.reset();
+  links_[event.link] = Link{.peer = event.peer, .incarnation = event.incarnation, .outgoing = true};
+  if (joined_) {
+    parent_gained(event.link);
+    return;
+  }
+  links_[event.link].role = Role::kJoining;
+  wire::LinkMessage message;
+  *message.mutable_report() = report_;
+  send(event.link, std::move(message));
+}
+
+void Overlay::on_incoming_link(const LinkUp& event) {
+  const Member* member = membership_.find(event.peer);
+  const bool known = member != nullptr && event.peer != kHeadRank;
+  if (known ? member->incarnation != event.incarnation : membership_.departed(event.peer)) {
+    out_.emplace_back(CloseLink{event.link, wire::GOODBYE_DECLARED_DEAD,
+                                fmt::format("rank {} of this life was given up", event.peer.value())});
+    return;
+  }
+  if (!known && is_head() && !listener_.on_stranger(event)) {
+    out_.emplace_back(CloseLink{event.link, wire::GOODBYE_REFUSED, "the launch ticket is not valid"});
+    return;
+  }
+  links_[event.link] = Link{.peer = event.peer, .incarnation = event.incarnation};
+  if (!timers_.armed(TimerKind::kPendingLinks)) {
+    out_.emplace_back(timers_.arm(TimerKind::kPendingLinks, config_.pending_link_ms));
+  }
+}
+
+// Two sweeps give every link at least one whole period to say what it is for.
+void Overlay::sweep_pending_links() {
+  std::vector<LinkId> late;
+  bool waiting = false;
+  for (auto& [id, link] : links_) {
+    // The head waits for strangers under its own start deadline.
+    if (link.role != Role::kPending || (is_head() && !membership_.find(link.peer))) continue;
+    if (link.overdue) late.push_back(id);
+    link.overdue = waiting = true;
+  }
+  for (const LinkId id : late) close(id, wire::GOODBYE_REFUSED, "the link was never put to use");
+  if (waiting) out_.emplace_back(timers_.arm(TimerKind::kPendingLinks, config_.pending_link_ms));
+}
+
+void Overlay::handle(const LinkDown& event) {
+  const auto found = links_.find(event.link);
+  if (found == links_.end()) return;
+  const Link link = found->second;
+  links_.erase(found);
+  switch (link.role) {
+    case Role::kParent:
+      parent_link_.reset();
+      if (shutting_down_) return;
+      if (event.end == LinkEnd::kDeclaredDead) {
+        listener_.on_cut_off(fmt::format("the DVM gave this daemon up: {}", event.text));
+      } else {
+        lost_parent_ = link.peer;
+        parent_lost(event.text);
+      }
+      return;
+    case Role::kJoining:
+      if (!joined_) listener_.on_cut_off(fmt::format("the head ended the connection: {}", event.text));
+      return;
+    case Role::kChild:
+    case Role::kPending:
+      drop_child(event.link, link, event);
+      return;
+  }
+}
+
+void Overlay::drop_child(LinkId id, const Link& link, const LinkDown& event) {
+  const auto child = children_.find(link.peer);
+  const bool current = child != children_.end() && child->second == id;
+  if (current) children_.erase(child);
+  if (shutting_down_ || event.end == LinkEnd::kMoved) return;
+  if (membership_.find(link.peer) != nullptr) {
+    // A pending link of a member matters at the head only, where it is the one it joined by.
+    if (current || (link.role == Role::kPending && is_head())) {
+      listener_.on_suspect(link.peer, event.text);
+    }
+  } else if (is_head()) {
+    listener_.on_stranger_lost(link.peer, event.text);
+  }
+}
+
+// ---- the way up ----
+
+void Overlay::seek_parent() {
+  if (is_head() || shutting_down_ || !joined_) return;
+  const auto wanted = membership_.tree().parent(config_.self);
+  if (!wanted || connecting_ || parent_peer() == wanted) return;
+  for (const auto& [id, link] : links_) {
+    if (link.role == Role::kJoining && link.peer == *wanted) {
+      parent_gained(id);
+      return;
+    }
+  }
+  connecting_ = *wanted;
+  const Member* member = membership_.find(*wanted);
+  out_.emplace_back(Connect{*wanted, member->endpoints});
+}
+
+void Overlay::parent_gained(LinkId id) {
+  const auto old = parent_link_;
+  links_[id].role = Role::kParent;
+  const Rank peer = links_[id].peer;
+  parent_link_ = id;
+  timers_.cancel(TimerKind::kReattach);
+  timers_.cancel(TimerKind::kReattachDeadline);
+  wire::LinkMessage message;
+  message.mutable_attach()->set_applied(membership_.serial().value());
+  message.mutable_attach()->set_acknowledged(acknowledged_.value());
+  send(id, std::move(message));
+  std::vector<LinkId> replaced;
+  for (const auto& [other, link] : links_) {
+    if (other != id && (other == old || link.role == Role::kJoining)) replaced.push_back(other);
+  }
+  for (const LinkId other : replaced) close(other, wire::GOODBYE_MOVED, "moved in the tree");
+  note(2, fmt::format("attached to rank {}", peer.value()));
+  for (const auto& [rank, link] : children_) {
+    wire::LinkMessage resync;
+    resync.mutable_resync();
+    send(link, std::move(resync));
+  }
+  listener_.on_path_changed();
+  if (lost_parent_ && *lost_parent_ != peer && membership_.find(*lost_parent_) != nullptr) {
+    listener_.on_suspect(*lost_parent_, lost_reason_);
+  }
+  lost_parent_.reset();
+  if (membership_.tree().parent(config_.self) != peer) {
+    out_.emplace_back(timers_.arm(TimerKind::kReturnToParent, config_.return_retry_ms));
+  }
+}
+
+void Overlay::parent_lost(const std::string& reason) {
+  lost_reason_ = reason;
+  note(1, fmt::format("lost the link to the parent: {}", reason));
+  if (!timers_.armed(TimerKind::kReattachDeadline)) {
+    out_.emplace_back(timers_.arm(TimerKind::kReattachDeadline, config_.reattach_timeout_ms));
+  }
+  ancestors_left_.clear();
+  for (auto up = membership_.tree().parent(config_.self); up; up = membership_.tree().parent(*up)) {
+    ancestors_left_.insert(ancestors_left_.begin(), *up);
+  }
+  try_next_ancestor();
+}
+
+void Overlay::try_next_ancestor() {
+  if (connecting_ || parent_link_ || shutting_down_) return;
+  if (ancestors_left_.empty()) {
+    out_.emplace_back(timers_.arm(TimerKind::kReattach, config_.reattach_retry_ms));
+    return;
+  }
+  const Rank next = ancestors_left_.back();
+  ancestors_left_.pop_back();
+  connecting_ = next;
+  out_.emplace_back(Connect{next, membership_.find(next)->endpoints});
+}
+
+void Overlay::handle(const ConnectFailed& event) {
+  if (connecting_ != event.peer) return;
+  connecting_.reset();
+  if (!joined_) {
+    listener_.on_cut_off(fmt::format("cannot connect to the head: {}", event.text));
+    return;
+  }
+  if (!parent_link_) {
+    try_next_ancestor();
+    return;
+  }
+  if (membership_.find(event.peer) != nullptr) {
+    listener_.on_suspect(event.peer, fmt::format("cannot be reached: {}", event.text));
+  }
+  out_.emplace_back(timers_.arm(TimerKind::kReturnToParent, config_.return_retry_ms));
+}
+
+bool Overlay::handle_timer(TimerKind kind) {
+  switch (kind) {
+    case TimerKind::kReattach:
+      if (!parent_link_) parent_lost(lost_reason_);
+      return true;
+    case TimerKind::kReattachDeadline:
+      if (!parent_link_ && !shutting_down_) {
+        listener_.on_cut_off(fmt::format("no path to the head for {} ms; the link to the parent ended: {}",
+                                         config_.reattach_timeout_ms, lost_reason_));
+      }
+      return true;
+    case TimerKind::kReturnToParent:
+      seek_parent();
+      return true;
+    case TimerKind::kPendingLinks:
+      sweep_pending_links();
+      return true;
+    case TimerKind::kReduction:
+      for (auto& reduction : reducer_.take_all()) {
+        wire::LinkMessage message;
+        *message.mutable_reduction() = std::move(reduction);
+        send_up(std::move(message), {});
+      }
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace tide::core

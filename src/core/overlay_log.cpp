@@ -1,0 +1,320 @@
+// The part of the overlay that moves messages: the log of operations, acknowledgements, relaying.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.hpp"
+#include "core/overlay.hpp"
+
+namespace tide::core {
+
+MessageClass class_of(const wire::LinkMessage& message) {
+  if (message.has_up()) {
+    const auto& body = message.up().body();
+    return body.has_stream() || body.has_output_complete() ? MessageClass::kBulk
+                                                           : MessageClass::kControl;
+  }
+  if (message.has_down() && message.down().entries_size() > 0) {
+    return message.down().entries(0).body().has_input() ? MessageClass::kBulk
+                                                        : MessageClass::kControl;
+  }
+  return MessageClass::kControl;
+}
+
+void Overlay::handle(const MessageIn& event) {
+  const auto found = links_.find(event.link);
+  if (found == links_.end()) return;
+  const Role role = found->second.role;
+  const Rank peer = found->second.peer;
+  if (event.message.has_attach()) {
+    if (role == Role::kPending || role == Role::kChild) on_attach(event.link, event.message.attach());
+    return;
+  }
+  switch (role) {
+    case Role::kJoining:
+      if (event.message.has_snapshot()) on_snapshot(event.message.snapshot());
+      return;
+    case Role::kParent:
+      on_parent_message(event);
+      return;
+    case Role::kChild:
+      on_child_message(event.link, event);
+      return;
+    case Role::kPending:
+      if (is_head() && event.message.has_report()) {
+        listener_.on_report(event.link, peer, event.message.report());
+      }
+      return;
+  }
+}
+
+void Overlay::on_parent_message(const MessageIn& event) {
+  switch (event.message.body_case()) {
+    case wire::LinkMessage::kOperation:
+      on_operation(event.message.operation());
+      return;
+    case wire::LinkMessage::kResync:
+      for (const auto& [rank, link] : children_) send(link, event.message);
+      listener_.on_path_changed();
+      return;
+    case wire::LinkMessage::kDown:
+      relay_down(event.message.down(), event.payload);
+      return;
+    default:
+      return;
+  }
+}
+
+void Overlay::on_child_message(LinkId id, const MessageIn& event) {
+  switch (event.message.body_case()) {
+    case wire::LinkMessage::kOperationAck: {
+      auto& known = child_acknowledged_[links_.at(id).peer];
+      known = std::max(known, Serial(event.message.operation_ack().serial()));
+      update_acknowledgement();
+      return;
+    }
+    case wire::LinkMessage::kUp: {
+      // Heard through another child: it moved there, and what still went to its old link here would
+      // be lost after the request to send again.
+      const Rank origin{event.message.up().origin()};
+      if (origin != links_.at(id).peer) children_.erase(origin);
+      if (is_head()) {
+        listener_.on_up(event.message.up(), event.payload);
+      } else {
+        send_up(event.message, event.payload);
+      }
+      return;
+    }
+    case wire::LinkMessage::kReduction:
+      if (is_head()) {
+        listener_.on_reduction(event.message.reduction());
+      } else {
+        contribute(event.message.reduction());
+      }
+      return;
+    default:
+      return;
+  }
+}
+
+// ---- attaching ----
+
+void Overlay::on_attach(LinkId id, const wire::Attach& attach) {
+  Link& link = links_.at(id);
+  const Member* member = membership_.find(link.peer);
+  if (member != nullptr && member->incarnation == link.incarnation) {
+    adopt(id, attach);
+  } else if (membership_.departed(link.peer)) {
+    close(id, wire::GOODBYE_DECLARED_DEAD, "this rank has left the DVM");
+  } else {
+    link.attach = attach;  // it knows of a membership change that is still on its way to us
+  }
+}
+
+void Overlay::adopt(LinkId id, const wire::Attach& attach) {
+  Link& link = links_.at(id);
+  const auto older = children_.find(link.peer);
+  if (older != children_.end() && older->second != id) {
+    close(older->second, wire::GOODBYE_MOVED, "replaced by a newer link");
+  }
+  const bool missed_too_much =
+      attach.applied() < membership_.serial().value() &&
+      (log_.empty() || log_.front().serial() > attach.applied() + 1);
+  if (missed_too_much) {
+    close(id, wire::GOODBYE_REFUSED, "operations that it missed are gone");
+    return;
+  }
+  link.role = Role::kChild;
+  link.sent = Serial(attach.applied());
+  link.attach.reset();
+  children_[link.peer] = id;
+  auto& known = child_acknowledged_[link.peer];
+  known = std::max(known, Serial(attach.acknowledged()));
+  note(2, fmt::format("adopted rank {}", link.peer.value()));
+  forward_operations();
+  update_acknowledgement();
+}
+
+void Overlay::adopt_pending() {
+  std::vector<std::pair<LinkId, wire::Attach>> ready;
+  for (const auto& [id, link] : links_) {
+    if (link.role == Role::kPending && link.attach) ready.emplace_back(id, *link.attach);
+  }
+  for (const auto& [id, attach] : ready) on_attach(id, attach);
+}
+
+void Overlay::welcome(LinkId link) {
+  wire::LinkMessage message;
+  *message.mutable_snapshot() = membership_.snapshot();
+  send(link, std::move(message));
+}
+
+void Overlay::on_snapshot(const wire::Snapshot& snapshot) {
+  if (joined_) return;
+  membership_.load(snapshot);
+  joined_ = true;
+  adopt_pending();
+  update_acknowledgement();
+  seek_parent();
+}
+
+// ---- the log of operations ----
+
+Serial Overlay::broadcast(wire::Operation operation) {
+  TIDE_CHECK(is_head());
+  operation.set_serial(membership_.serial().value() + 1);
+  operation.set_stable(acknowledged_.value());
+  const Serial serial{operation.serial()};
+  apply_and_forward(operation);
+  return serial;
+}
+
+void Overlay::on_operation(const wire::Operation& operation) {
+  // Each path delivers in order, but two paths may be open while a daemon moves.
+  if (operation.serial() == membership_.serial().value() + 1) apply_and_forward(operation);
+}
+
+void Overlay::apply_and_forward(const wire::Operation& operation) {
+  log_.push_back(operation);
+  if (operation.has_membership()) {
+    membership_.apply(operation);
+    listener_.on_operation(operation);
+    forward_operations();
+    after_membership_change();
+  } else {
+    membership_.apply(operation);
+    forward_operations();
+    listener_.on_operation(operation);
+  }
+  trim_log(Serial(operation.stable()));
+  update_acknowledgement();
+}
+
+void Overlay::forward_operations() {
+  for (const auto& [rank, id] : children_) {
+    Link& link = links_.at(id);
+    for (const auto& operation : log_) {
+      if (operation.serial() <= link.sent.value()) continue;
+      wire::LinkMessage message;
+      *message.mutable_operation() = operation;
+      send(id, std::move(message));
+      link.sent = Serial(operation.serial());
+    }
+  }
+}
+
+void Overlay::after_membership_change() {
+  std::vector<LinkId> departed;
+  for (const auto& [id, link] : links_) {
+    if (link.role != Role::kJoining && membership_.departed(link.peer)) departed.push_back(id);
+  }
+  const bool parent_departed =
+      parent_link_ && std::find(departed.begin(), departed.end(), *parent_link_) != departed.end();
+  if (parent_departed) parent_link_.reset();
+  for (const LinkId id : departed) {
+    child_acknowledged_.erase(links_.at(id).peer);
+    close(id, wire::GOODBYE_DECLARED_DEAD, "this rank has left the DVM");
+  }
+  adopt_pending();
+  if (connecting_ && membership_.departed(*connecting_)) connecting_.reset();
+  seek_parent();
+  emit_reductions();
+}
+
+void Overlay::update_acknowledgement() {
+  if (!joined_) return;
+  Serial low = membership_.serial();
+  for (const Rank child : membership_.tree().children(config_.self)) {
+    const auto known = child_acknowledged_.find(child);
+    low = std::min(low, known == child_acknowledged_.end() ? Serial{0} : known->second);
+  }
+  // An older acknowledgement of a child speaks for the subtree it had then, not for those who moved
+  // below it since: nothing counts that is older than the last change of the tree.
+  if (low <= acknowledged_ || low < membership_.changed_at()) return;
+  acknowledged_ = low;
+  if (is_head()) {
+    trim_log(low);
+    listener_.on_operations_complete(low);
+  } else if (parent_link_) {
+    wire::LinkMessage message;
+    message.mutable_operation_ack()->set_serial(low.value());
+    send(*parent_link_, std::move(message));
+  }
+}
+
+void Overlay::trim_log(Serial stable) {
+  while (!log_.empty() && log_.front().serial() <= stable.value()) log_.pop_front();
+}
+
+// ---- relaying ----
+
+void Overlay::send_up(wire::LinkMessage message, Bytes payload) {
+  if (parent_link_) send(*parent_link_, std::move(message), std::move(payload));
+}
+
+std::optional<LinkId> Overlay::next_hop(Rank destination) const {
+  for (std::optional<Rank> at = destination; at && *at != config_.self;
+       at = membership_.tree().parent(*at)) {
+    const auto child = children_.find(*at);
+    if (child != children_.end()) return child->second;
+  }
+  return std::nullopt;
+}
+
+void Overlay::send_down(wire::DownScatter scatter, const Bytes& payload) {
+  if (scatter.entries_size() == 1) {
+    if (const auto hop = next_hop(Rank(scatter.entries(0).destination()))) {
+      wire::LinkMessage message;
+      *message.mutable_down() = std::move(scatter);
+      send(*hop, std::move(message), payload);
+    }
+    return;
+  }
+  std::map<LinkId, wire::DownScatter> by_hop;
+  for (auto& entry : *scatter.mutable_entries()) {
+    if (const auto hop = next_hop(Rank(entry.destination()))) {
+      *by_hop[*hop].add_entries() = std::move(entry);
+    }
+  }
+  for (auto& [hop, part] : by_hop) {
+    if (scatter.has_launch()) *part.mutable_launch() = scatter.launch();
+    wire::LinkMessage message;
+    *message.mutable_down() = std::move(part);
+    send(hop, std::move(message), payload);
+  }
+}
+
+void Overlay::relay_down(const wire::DownScatter& scatter, const Bytes& payload) {
+  wire::DownScatter further;
+  for (const auto& entry : scatter.entries()) {
+    if (Rank(entry.destination()) == config_.self) {
+      listener_.on_down(entry, scatter.launch(), payload);
+    } else {
+      *further.add_entries() = entry;
+    }
+  }
+  if (further.entries_size() == 0) return;
+  if (scatter.has_launch()) *further.mutable_launch() = scatter.launch();
+  send_down(std::move(further), payload);
+}
+
+// ---- reductions ----
+
+void Overlay::contribute(const wire::Reduction& reduction) {
+  reducer_.add(reduction);
+  emit_reductions();
+  if (!reducer_.empty() && !timers_.armed(TimerKind::kReduction)) {
+    out_.emplace_back(timers_.arm(TimerKind::kReduction, config_.reduction_patience_ms));
+  }
+}
+
+void Overlay::emit_reductions() {
+  for (auto& reduction : reducer_.take_complete(membership_)) {
+    wire::LinkMessage message;
+    *message.mutable_reduction() = std::move(reduction);
+    send_up(std::move(message), {});
+  }
+}
+
+}  // namespace tide::core

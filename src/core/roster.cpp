@@ -1,0 +1,246 @@
+#include "core/roster.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "base/check.hpp"
+
+namespace tide::core {
+
+Roster::Roster(RosterConfig config, Overlay& overlay, RosterListener& listener, TimerBook& timers,
+               Actions& out)
+    : config_(std::move(config)),
+      overlay_(overlay),
+      listener_(listener),
+      timers_(timers),
+      out_(out) {}
+
+Node* Roster::find(Rank rank) {
+  const auto found = nodes_.find(rank);
+  return found == nodes_.end() ? nullptr : &found->second;
+}
+
+std::uint32_t Roster::total_slots() const {
+  std::uint32_t sum = 0;
+  for (const auto& [rank, node] : nodes_) sum += node.slots;
+  return sum;
+}
+
+// ---- the first start ----
+
+void Roster::start(const StartDvm& request) {
+  TIDE_CHECK(!starting_ && !ready_);
+  starting_ = true;
+  ++campaign_;
+  LaunchDaemons launch;
+  for (const auto& wanted : request.nodes) {
+    Node node{.rank = Rank(next_rank_++),
+              .name = wanted.name,
+              .incarnation = wanted.incarnation,
+              .campaign = campaign_,
+              .asked_slots = wanted.slots};
+    launch.targets.push_back(
+        LaunchTarget{node.rank, node.name, node.incarnation, node.campaign});
+    nodes_.emplace(node.rank, std::move(node));
+  }
+  out_.emplace_back(std::move(launch));
+  out_.emplace_back(timers_.arm(TimerKind::kStart, config_.start_timeout_ms));
+  listener_.on_daemons_launched();
+}
+
+void Roster::on_daemon_started(const DaemonStarted& event) {
+  if (Node* node = find(event.rank)) node->pid = event.pid;
+}
+
+void Roster::on_launch_failed(const DaemonLaunchFailed& event) {
+  const Node* node = find(event.rank);
+  if (node == nullptr || !starting_) return;
+  fail_start(fmt::format("node {} could not be started: {}", node->name, event.text));
+}
+
+bool Roster::admit(const LinkUp& up) {
+  Node* node = find(up.peer);
+  const bool valid = node != nullptr && node->state == NodeState::kLaunching && !node->link &&
+                     node->incarnation == up.incarnation && node->campaign == up.campaign;
+  if (valid) node->link = up.link;
+  return valid;
+}
+
+void Roster::on_report(LinkId link, Rank rank, const wire::Report& report) {
+  Node* node = find(rank);
+  if (node == nullptr || node->link != link || node->state != NodeState::kLaunching) return;
+  node->state = NodeState::kReported;
+  node->report = report;
+  node->pid = report.pid();
+  ++reported_;
+  out_.emplace_back(
+      Progress{fmt::format("node {} is up ({} of {})", node->name, reported_, nodes_.size())});
+  if (reported_ == nodes_.size()) {
+    listener_.on_daemons_reported();
+    wire_up();
+  }
+}
+
+std::uint32_t Roster::slots_of(const Node& node) const {
+  if (node.asked_slots > 0) return node.asked_slots;
+  const auto& topology = node.report.topology();
+  if (config_.default_slots == "cores") return std::max(1U, topology.cores());
+  if (config_.default_slots == "sockets") return std::max(1U, topology.packages());
+  if (config_.default_slots == "hwthreads") return std::max(1U, topology.hwthreads());
+  std::uint32_t number = 1;
+  const auto& text = config_.default_slots;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return std::max(1U, number);
+}
+
+void Roster::wire_up() {
+  wire::Operation operation;
+  auto* change = operation.mutable_membership();
+  change->set_span(next_rank_);
+  for (auto& [rank, node] : nodes_) {
+    node.slots = slots_of(node);
+    node.state = NodeState::kUp;
+    auto* info = change->add_joined();
+    info->set_rank(rank.value());
+    info->set_incarnation(node.incarnation.value());
+    info->set_node(node.name);
+    info->set_slots(node.slots);
+    *info->mutable_endpoints() = node.report.endpoints();
+  }
+  wired_at_ = overlay_.broadcast(std::move(operation));
+  for (const auto& [rank, node] : nodes_) overlay_.welcome(*node.link);
+}
+
+void Roster::on_operations_complete(Serial serial) {
+  if (ready_ || !wired_at_ || serial < *wired_at_ || shutting_down_) return;
+  ready_ = true;
+  starting_ = false;
+  timers_.cancel(TimerKind::kStart);
+  listener_.on_ready();
+}
+
+void Roster::fail_start(const std::string& reason) {
+  if (!starting_) return;
+  starting_ = false;
+  timers_.cancel(TimerKind::kStart);
+  listener_.on_start_failed(reason);
+}
+
+void Roster::on_stranger_lost(Rank rank, const std::string& reason) {
+  const Node* node = find(rank);
+  if (node == nullptr || shutting_down_) return;
+  fail_start(fmt::format("the daemon on node {} connected and was lost: {}", node->name, reason));
+}
+
+void Roster::enter_shutdown() {
+  shutting_down_ = true;
+  starting_ = false;
+  timers_.cancel(TimerKind::kStart);
+  timers_.cancel(TimerKind::kSuspects);
+}
+
+// ---- suspicion and death ----
+
+void Roster::suspect(Rank rank, const std::string& reason, std::uint64_t now_ms) {
+  Node* node = find(rank);
+  if (node == nullptr || shutting_down_) return;
+  if (starting_) {
+    fail_start(fmt::format("the daemon on node {} was lost while the DVM started: {}", node->name,
+                           reason));
+    return;
+  }
+  if (node->state != NodeState::kUp) return;
+  node->state = NodeState::kSuspect;
+  node->suspect_until_ms = now_ms + config_.suspect_grace_ms;
+  node->suspicion = reason;
+  out_.emplace_back(Note{Subsystem::kErrmgr, 1,
+                         fmt::format("node {} is suspected: {}", node->name, reason)});
+  out_.emplace_back(
+      Probe{rank, {node->report.endpoints().begin(), node->report.endpoints().end()}});
+  arm_suspects(now_ms);
+}
+
+void Roster::heard_from(Rank rank) {
+  Node* node = find(rank);
+  if (node == nullptr || node->state != NodeState::kSuspect) return;
+  node->state = NodeState::kUp;
+  out_.emplace_back(Note{Subsystem::kErrmgr, 1, fmt::format("node {} is back", node->name)});
+}
+
+void Roster::on_probe(const ProbeAnswered& event) {
+  const Node* node = find(event.rank);
+  if (node == nullptr || node->state != NodeState::kSuspect || !event.refused) return;
+  declare_dead(event.rank, node->suspicion);
+}
+
+void Roster::on_daemon_exited(const DaemonExited& event) {
+  const Node* node = find(event.rank);
+  if (node == nullptr) return;
+  if (shutting_down_) {
+    nodes_.erase(event.rank);
+    return;
+  }
+  if (starting_) {
+    fail_start(fmt::format("the daemon on node {} ended: {}", node->name, event.text));
+    return;
+  }
+  declare_dead(event.rank, fmt::format("its daemon ended: {}", event.text));
+}
+
+void Roster::declare_dead(Rank rank, std::string reason) {
+  const auto found = nodes_.find(rank);
+  if (found == nodes_.end()) return;
+  const Node node = std::move(found->second);
+  nodes_.erase(found);
+  out_.emplace_back(
+      Note{Subsystem::kErrmgr, 0, fmt::format("node {} is lost: {}", node.name, reason)});
+  out_.emplace_back(EndDaemon{rank});
+  wire::Operation operation;
+  operation.mutable_membership()->add_left(rank.value());
+  overlay_.broadcast(std::move(operation));
+  listener_.on_node_lost(node, reason);
+}
+
+void Roster::arm_suspects(std::uint64_t now_ms) {
+  std::uint64_t next = UINT64_MAX;
+  for (const auto& [rank, node] : nodes_) {
+    if (node.state == NodeState::kSuspect) next = std::min(next, node.suspect_until_ms);
+  }
+  if (next == UINT64_MAX) return;
+  const auto wait = next > now_ms ? next - now_ms : 0;
+  out_.emplace_back(timers_.arm(TimerKind::kSuspects, static_cast<std::uint32_t>(wait)));
+}
+
+void Roster::check_suspects(std::uint64_t now_ms) {
+  std::vector<Rank> expired;
+  for (const auto& [rank, node] : nodes_) {
+    if (node.state == NodeState::kSuspect && node.suspect_until_ms <= now_ms) expired.push_back(rank);
+  }
+  for (const Rank rank : expired) {
+    declare_dead(rank, fmt::format("{}; not heard of for {} ms since", nodes_.at(rank).suspicion,
+                                   config_.suspect_grace_ms));
+  }
+  arm_suspects(now_ms);
+}
+
+bool Roster::handle_timer(TimerKind kind, std::uint64_t now_ms) {
+  if (kind == TimerKind::kSuspects) {
+    check_suspects(now_ms);
+    return true;
+  }
+  if (kind != TimerKind::kStart) return false;
+  std::string missing;
+  for (const auto& [rank, node] : nodes_) {
+    if (node.state == NodeState::kLaunching) missing += (missing.empty() ? "" : ", ") + node.name;
+  }
+  fail_start(missing.empty()
+                 ? fmt::format("the daemons could not be wired up within {} ms",
+                               config_.start_timeout_ms)
+                 : fmt::format("no report within {} ms from: {}", config_.start_timeout_ms, missing));
+  return true;
+}
+
+}  // namespace tide::core

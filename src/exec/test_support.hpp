@@ -1,0 +1,83 @@
+// Helpers for tests with real processes.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+
+#include "exec/process_scan.hpp"
+
+namespace tide::exec::testing {
+
+// A directory that is gone after the test.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string name = (std::filesystem::temp_directory_path() / "tide-test-XXXXXX").string();
+    EXPECT_NE(::mkdtemp(name.data()), nullptr);
+    path_ = name;
+  }
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+inline std::string read_text(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline void write_text(const std::string& path, const std::string& text, bool executable = false) {
+  std::ofstream(path) << text;
+  if (executable) std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+}
+
+// A process that can still do something: a zombie can't.
+inline bool is_alive(pid_t pid) {
+  if (::kill(pid, 0) != 0) return false;
+  const auto stat = parse_process_stat(read_text("/proc/" + std::to_string(pid) + "/stat"));
+  return stat && !stat->zombie;
+}
+
+inline std::size_t open_descriptors() {
+  return static_cast<std::size_t>(
+      std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
+}
+
+// Looks at something outside this program until it is so; false when it takes too long.
+template <class Condition>
+bool eventually(Condition condition, std::chrono::milliseconds limit = std::chrono::seconds(10)) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+// The number that a script wrote to a file, once the line is complete; 0 when it takes too long.
+inline pid_t pid_in(const std::string& path) {
+  std::string text;
+  eventually([&] { return (text = read_text(path)).ends_with('\n'); });
+  return text.empty() ? 0 : static_cast<pid_t>(std::stol(text));
+}
+
+}  // namespace tide::exec::testing

@@ -1,0 +1,329 @@
+#include "exec/warden.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "exec/environment.hpp"
+#include "exec/process_scan.hpp"
+#include "exec/process_spawner.hpp"
+#include "exec/unique_fd.hpp"
+#include "exec/warden_protocol.hpp"
+
+namespace tide::exec {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Daemons of a lost head have so long to end their processes themselves.
+constexpr auto kOrphanedGrace = std::chrono::milliseconds(2000);
+// After the last SIGKILL we wait so long for the killed to go: one may hang in the kernel.
+constexpr auto kLastWait = std::chrono::milliseconds(5000);
+// While strangers are being killed we look again after so long at the latest. One that can't be
+// killed (not ours to signal, stuck in the kernel) must not keep us busy: the interval doubles.
+constexpr auto kFirstSweepInterval = std::chrono::milliseconds(10);
+constexpr auto kLastSweepInterval = std::chrono::milliseconds(1000);
+constexpr mode_t kLogMode = 0600;
+
+class Warden {
+ public:
+  explicit Warden(int control_fd);
+  int run();
+
+ private:
+  struct Daemon {
+    pid_t pid = 0;
+    UniqueFd input;  // while the blob is being written
+    Secret blob;
+    std::size_t blob_written = 0;
+    std::optional<Clock::time_point> kill_at;
+  };
+
+  [[nodiscard]] bool prepare();
+  void poll_once();
+  [[nodiscard]] int poll_timeout_ms() const;
+  void read_control();
+  void write_control();
+  void read_signals();
+  void report(const WardenReport& report);
+
+  void handle(StartDaemon start);
+  void handle(const StopDaemon& stop);
+  void handle(const StopAllDaemons& stop);
+  Result<Daemon> start(const StartDaemon& start);
+  void write_blob(Daemon& daemon);
+  void stop(Daemon& daemon, Clock::duration grace);
+
+  void wind_down();
+  void kill_overdue();
+  void reap();
+  void sweep_soon();
+  void sweep();
+  [[nodiscard]] bool finished() const;
+
+  UniqueFd control_;
+  UniqueFd signals_;
+  UniqueFd null_;
+  ProcessSpawner spawner_{"", std::nullopt};
+  Environment environment_ = current_environment();
+  WardenFrameReader reader_;
+  std::string unsent_;  // reports; bounded by two for each daemon
+  std::map<std::uint32_t, Daemon> daemons_;
+  bool sweeping_ = false;  // there may be strangers among our children
+  Clock::time_point next_sweep_;
+  std::chrono::milliseconds sweep_interval_ = kFirstSweepInterval;
+  bool childless_ = true;
+  bool winding_down_ = false;
+  Clock::time_point give_up_at_ = Clock::time_point::max();
+};
+
+Warden::Warden(int control_fd)
+    : control_(control_fd), null_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
+
+bool Warden::prepare() {
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return false;
+  std::signal(SIGPIPE, SIG_IGN);  // NOLINT(cert-err33-c): can't fail for SIGPIPE
+  sigset_t watched{};
+  ::sigemptyset(&watched);
+  for (const int number : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&watched, number);
+  if (::sigprocmask(SIG_BLOCK, &watched, nullptr) != 0) return false;
+  signals_.reset(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
+  const int flags = ::fcntl(control_.get(), F_GETFL);
+  return signals_.is_open() && null_.is_open() && flags >= 0 &&
+         ::fcntl(control_.get(), F_SETFL, flags | O_NONBLOCK) == 0 &&
+         ::fcntl(control_.get(), F_SETFD, FD_CLOEXEC) == 0;
+}
+
+int Warden::run() {
+  if (!prepare()) return 1;
+  while (!finished()) {
+    poll_once();
+    reap();
+    kill_overdue();
+    if (sweeping_ && Clock::now() >= next_sweep_) sweep();
+  }
+  return childless_ ? 0 : 1;
+}
+
+bool Warden::finished() const {
+  if (!winding_down_) return false;
+  return (daemons_.empty() && childless_) || Clock::now() >= give_up_at_;
+}
+
+int Warden::poll_timeout_ms() const {
+  Clock::time_point next = give_up_at_;
+  for (const auto& [id, daemon] : daemons_) next = std::min(next, daemon.kill_at.value_or(next));
+  if (sweeping_) next = std::min(next, next_sweep_);
+  if (next == Clock::time_point::max()) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+}
+
+void Warden::poll_once() {
+  std::vector<pollfd> watched;
+  watched.push_back({signals_.get(), POLLIN, 0});
+  const auto control_events = static_cast<short>(unsent_.empty() ? POLLIN : POLLIN | POLLOUT);
+  watched.push_back({control_.get(), control_events, 0});  // a negative descriptor is skipped
+  std::vector<std::uint32_t> writing;
+  for (const auto& [id, daemon] : daemons_) {
+    if (!daemon.input.is_open()) continue;
+    watched.push_back({daemon.input.get(), POLLOUT, 0});
+    writing.push_back(id);
+  }
+  if (::poll(watched.data(), watched.size(), poll_timeout_ms()) <= 0) return;
+  for (std::size_t i = 0; i < writing.size(); ++i) {
+    if (watched[i + 2].revents != 0) write_blob(daemons_.at(writing[i]));
+  }
+  if (watched[0].revents != 0) read_signals();
+  if ((watched[1].revents & POLLOUT) != 0) write_control();
+  if ((watched[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0) read_control();
+}
+
+void Warden::read_signals() {
+  signalfd_siginfo info{};
+  while (::read(signals_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
+    if (info.ssi_signo != SIGCHLD) wind_down();
+  }
+}
+
+void Warden::read_control() {
+  if (!control_.is_open()) return;
+  const auto space = reader_.free_space();
+  const ssize_t got = ::recv(control_.get(), space.data(), space.size(), 0);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got <= 0 || !reader_.filled(static_cast<std::size_t>(got))) return wind_down();
+  const auto frame = reader_.take_frame();
+  if (!frame) return;
+  auto command = decode_command(frame->text());
+  if (!command) return wind_down();
+  std::visit([this](auto& message) { handle(std::move(message)); }, *command);
+}
+
+void Warden::report(const WardenReport& report) {
+  if (!control_.is_open()) return;
+  unsent_ += encode(report);
+  write_control();
+}
+
+void Warden::write_control() {
+  if (!control_.is_open() || unsent_.empty()) return;
+  const ssize_t sent =
+      ::send(control_.get(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  // Where it fails for good the reading side will notice.
+  if (sent > 0) unsent_.erase(0, static_cast<std::size_t>(sent));
+}
+
+void Warden::handle(StartDaemon command) {
+  if (winding_down_) return;
+  if (daemons_.contains(command.id)) {
+    return report(StartFailed{command.id, "a daemon of this number is running already"});
+  }
+  auto started = start(command);
+  if (!started) return report(StartFailed{command.id, started.error().message});
+  Daemon& daemon = daemons_[command.id] = std::move(*started);
+  daemon.blob = std::move(command.blob);
+  childless_ = false;
+  report(Started{command.id, static_cast<std::uint32_t>(daemon.pid)});
+  write_blob(daemon);
+}
+
+Result<Warden::Daemon> Warden::start(const StartDaemon& command) {
+  const UniqueFd log(::open(command.log_path.c_str(),
+                            O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY,
+                            kLogMode));
+  if (!log.is_open()) return system_error("cannot open its log " + command.log_path, errno);
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("no pipe for its input", errno);
+  const UniqueFd theirs(ends[0]);
+  UniqueFd ours(ends[1]);
+  if (::fcntl(ours.get(), F_SETFL, O_NONBLOCK) != 0) {
+    return system_error("cannot prepare the pipe for its input", errno);
+  }
+  const EnvironmentBlock environment(environment_);
+  auto spawned = spawner_.spawn(SpawnRequest{.argv = command.argv,
+                                             .environment = environment,
+                                             .working_directory = command.working_directory,
+                                             .stdio = {theirs.get(), log.get(), log.get()},
+                                             .inherited_fd = -1,
+                                             .parent_death_signal = SIGTERM});
+  if (!spawned) return spawned.error();
+  Daemon daemon;
+  daemon.pid = spawned->pid;
+  daemon.input = std::move(ours);
+  return daemon;
+}
+
+// As much as fits now; a daemon that does not read holds up nobody.
+void Warden::write_blob(Daemon& daemon) {
+  const std::string& blob = daemon.blob.text();
+  while (daemon.blob_written < blob.size()) {
+    const ssize_t given = ::write(daemon.input.get(), blob.data() + daemon.blob_written,
+                                  blob.size() - daemon.blob_written);
+    if (given < 0 && errno == EINTR) continue;
+    if (given < 0 && errno == EAGAIN) return;
+    if (given < 0) break;  // it closed its end
+    daemon.blob_written += static_cast<std::size_t>(given);
+  }
+  daemon.input.reset();
+  daemon.blob = Secret();
+}
+
+void Warden::handle(const StopDaemon& command) {
+  const auto found = daemons_.find(command.id);
+  if (found != daemons_.end()) stop(found->second, std::chrono::milliseconds(command.grace_ms));
+}
+
+void Warden::handle(const StopAllDaemons& command) {
+  for (auto& [id, daemon] : daemons_) stop(daemon, std::chrono::milliseconds(command.grace_ms));
+}
+
+void Warden::stop(Daemon& daemon, Clock::duration grace) {
+  // A daemon is our child and not reaped: its pid is its own.
+  ::kill(daemon.pid, SIGTERM);
+  daemon.kill_at =
+      std::min(daemon.kill_at.value_or(Clock::time_point::max()), Clock::now() + grace);
+}
+
+void Warden::wind_down() {
+  if (winding_down_) return;
+  winding_down_ = true;
+  control_.reset();
+  unsent_.clear();
+  sweep_soon();
+  for (auto& [id, daemon] : daemons_) stop(daemon, kOrphanedGrace);
+  give_up_at_ = Clock::now() + kOrphanedGrace + kLastWait;
+}
+
+void Warden::kill_overdue() {
+  const auto now = Clock::now();
+  for (auto& [id, daemon] : daemons_) {
+    if (!daemon.kill_at || now < *daemon.kill_at) continue;
+    ::kill(daemon.pid, SIGKILL);
+    daemon.kill_at.reset();
+  }
+}
+
+void Warden::reap() {
+  for (;;) {
+    int status = 0;
+    const pid_t pid = ::waitpid(-1, &status, WNOHANG);
+    if (pid < 0 && errno == EINTR) continue;
+    childless_ = pid < 0;  // ECHILD
+    if (pid <= 0) return;
+    sweep_soon();  // whoever ends leaves its children to us
+    const auto daemon = std::ranges::find_if(
+        daemons_, [pid](const auto& entry) { return entry.second.pid == pid; });
+    if (daemon == daemons_.end()) continue;
+    const std::uint32_t id = daemon->first;
+    daemons_.erase(daemon);
+    sweep();
+    report(DaemonEnded{id, static_cast<std::uint32_t>(status), describe_wait_status(status)});
+  }
+}
+
+void Warden::sweep_soon() {
+  sweeping_ = true;
+  next_sweep_ = Clock::now();
+  sweep_interval_ = kFirstSweepInterval;
+}
+
+// Kills every child that is not a daemon. Their own children come to us when they are gone, so we
+// look again until there is none. A child's pid is its own until we reap it.
+void Warden::sweep() {
+  const pid_t self = ::getpid();
+  bool strangers = false;
+  for (const ProcessEntry& process : scan_processes()) {
+    if (process.parent != self) continue;
+    const bool known = std::ranges::any_of(
+        daemons_, [&process](const auto& entry) { return entry.second.pid == process.pid; });
+    if (known) continue;
+    strangers = true;
+    if (!process.zombie) ::kill(process.pid, SIGKILL);
+  }
+  sweeping_ = strangers;
+  next_sweep_ = Clock::now() + sweep_interval_;
+  sweep_interval_ = std::min(2 * sweep_interval_, kLastSweepInterval);
+}
+
+}  // namespace
+
+int run_warden(int control_fd) {
+  return Warden(control_fd).run();
+}
+
+}  // namespace tide::exec

@@ -1,0 +1,14 @@
+// The warden: the process between a launcher and its daemons that leaves no orphans behind.
+#pragma once
+
+namespace tide::exec {
+
+// Runs until the launcher's end of `control_fd` closes (or SIGTERM, SIGINT or SIGHUP comes) and all
+// daemons and all they started are gone. Starts and stops daemons as told over the socket (see
+// warden_protocol.hpp). When a daemon ends, whatever it leaves behind is killed, also what changed
+// session or process group: it all comes to the warden, a subreaper. Daemons get SIGTERM should
+// the warden itself be killed.
+// Needs a program with a single thread. Returns the exit status for main().
+int run_warden(int control_fd);
+
+}  // namespace tide::exec

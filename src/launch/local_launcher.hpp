@@ -1,0 +1,111 @@
+// Starts the daemons of virtual nodes on this machine, as children of a warden.
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <asio/io_context.hpp>
+#include <asio/local/stream_protocol.hpp>
+#include <asio/posix/stream_descriptor.hpp>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "exec/process_spawner.hpp"
+#include "exec/secret.hpp"
+#include "exec/warden_protocol.hpp"
+
+namespace tide::launch {
+
+// What the launcher reports, always from the io_context and never from inside one of its calls.
+// For each item of launch(): on_daemon_launch_failed, or on_daemon_started and later
+// on_daemon_exited, unless the warden is lost.
+class LaunchHandler {
+ public:
+  virtual ~LaunchHandler() = default;
+  virtual void on_daemon_started(Rank rank, pid_t pid) = 0;
+  virtual void on_daemon_launch_failed(Rank rank, std::string text) = 0;
+  // How it ended and, if it left any, its last words; several lines.
+  virtual void on_daemon_exited(Rank rank, std::string text) = 0;
+  // The warden ended unasked. Its daemons got SIGTERM; nothing is heard of them any more.
+  virtual void on_warden_lost(std::string text) = 0;
+  // After shutdown(): warden, daemons and all they started are gone.
+  virtual void on_shutdown_done() {}
+};
+
+struct LaunchItem {
+  Rank rank;
+  std::string node;
+  std::string blob;  // a serialized DaemonBlob, for the daemon's standard input; wiped
+};
+
+struct LocalLauncherConfig {
+  std::string prted_path;
+  std::string log_directory = {};                         // gets <node>.log, and warden.log
+  std::vector<std::string> extra_args = {};               // for daemons, after `prted --node NAME`
+  std::optional<rlim_t> descriptor_limit = std::nullopt;  // from raise_descriptor_limit()
+  std::uint32_t end_grace_ms = 2000;                      // between SIGTERM and SIGKILL
+};
+
+// Runs `prted --warden FD` with its end of a socket, and through it `prted --node NAME` for each
+// node. To be used from the thread that runs the io_context. Its destructor leaves it to the
+// warden to end all daemons.
+class LocalLauncher {
+ public:
+  LocalLauncher(asio::io_context& io, LocalLauncherConfig config, LaunchHandler& handler);
+  ~LocalLauncher();
+  LocalLauncher(const LocalLauncher&) = delete;
+  LocalLauncher& operator=(const LocalLauncher&) = delete;
+
+  // Starts the warden; once.
+  Status start();
+
+  void launch(std::vector<LaunchItem> items);
+
+  // SIGTERM, after the grace period SIGKILL. on_daemon_exited follows, if it has not come yet.
+  void end(Rank rank);
+  void end_all();
+
+  // Ends all daemons and the warden; on_shutdown_done follows. No other report comes after this.
+  void shutdown();
+
+ private:
+  struct Daemon {
+    std::string log_path;
+    std::uint64_t log_begin = 0;
+  };
+
+  void launch_one(LaunchItem item);
+  void fail_later(Rank rank, std::string text);
+  void send(const exec::WardenCommand& command);
+  void write_next();
+  void read_next();
+  void handle(const exec::Started& started);
+  void handle(const exec::StartFailed& failed);
+  void handle(const exec::DaemonEnded& ended);
+  void wait_for_warden();
+  void warden_ended();
+  void close_control();
+
+  asio::io_context& io_;
+  LocalLauncherConfig config_;
+  LaunchHandler& handler_;
+  asio::local::stream_protocol::socket control_;
+  asio::posix::stream_descriptor warden_pidfd_;
+  pid_t warden_pid_ = 0;
+  exec::WardenFrameReader reader_;
+  std::deque<exec::Secret> unsent_;  // the first is being written
+  std::map<Rank, Daemon> daemons_;
+  std::uint64_t warden_log_begin_ = 0;
+  bool shutting_down_ = false;
+  // Handlers that outlive the launcher see that this is gone.
+  std::shared_ptr<const bool> lifetime_ = std::make_shared<const bool>(true);
+};
+
+}  // namespace tide::launch

@@ -1,0 +1,193 @@
+// Messages over one connected stream, TLS or local: a loop that reads, and one write at a time of as
+// many frames as there are, control before bulk.
+#pragma once
+
+#include <array>
+#include <asio/buffer.hpp>
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <asio/ssl/error.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/write.hpp>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "net/frame.hpp"
+
+namespace tide::net {
+
+template <class Stream>
+class MessageStream : public std::enable_shared_from_this<MessageStream<Stream>> {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // Called from the io_context, never from inside a call on the stream.
+  class Handler {
+   public:
+    virtual ~Handler() = default;
+    virtual void on_stream_message(RawMessage message) = 0;
+    // The stream is over and closed: the peer's end, a failure, or a frame that broke the rules
+    // (kProtocol).
+    virtual void on_stream_end(const Error& error) = 0;
+  };
+
+  template <class... StreamArguments>
+  MessageStream(asio::io_context& io, std::size_t max_message_bytes, Handler& handler,
+                StreamArguments&&... arguments)
+      : io_(io),
+        stream_(std::forward<StreamArguments>(arguments)...),
+        flush_deadline_(io),
+        encoder_(max_message_bytes),
+        decoder_(max_message_bytes),
+        handler_(&handler) {}
+
+  [[nodiscard]] Stream& stream() { return stream_; }
+  [[nodiscard]] auto& socket() { return stream_.lowest_layer(); }
+  [[nodiscard]] FrameDecoder& decoder() { return decoder_; }
+  [[nodiscard]] std::size_t queued_bytes() const { return encoder_.queued_bytes() + batch_.size(); }
+  [[nodiscard]] bool sending() const { return write_pending_; }
+  [[nodiscard]] Clock::time_point last_sent() const { return last_sent_; }
+  [[nodiscard]] Clock::time_point last_received() const { return last_received_; }
+
+  // Once, when the stream is ready for messages.
+  void start() {
+    last_sent_ = last_received_ = Clock::now();
+    started_ = true;
+    read();
+  }
+
+  // Queues a message; an Error (and nothing queued) when it is too large.
+  Status send(RawMessage message) {
+    if (closed_ || finishing_ || write_broken_) return ok_status();
+    if (Status status = encoder_.push(std::move(message)); !status) return status;
+    schedule_write();
+    return ok_status();
+  }
+
+  // Writes what is queued, says so to the peer by closing our direction, waits for the peer's end
+  // (a close with unread data would destroy what the peer has not read yet), then closes. All of it
+  // within `timeout_ms`. The stream does this on its own: the handler is not called any more.
+  void finish(std::uint32_t timeout_ms) {
+    if (closed_ || finishing_) return;
+    handler_ = nullptr;
+    finishing_ = true;
+    flush_deadline_.expires_after(std::chrono::milliseconds(started_ ? timeout_ms : 0));
+    flush_deadline_.async_wait([self = this->shared_from_this()](asio::error_code error) {
+      if (!error) self->close();
+    });
+    schedule_write();
+  }
+
+  // Closes at once; the handler is not called any more.
+  void abort() {
+    handler_ = nullptr;
+    close();
+  }
+
+ private:
+  // Large enough to make system calls and TLS records few, small enough not to hold up control.
+  static constexpr std::size_t kBatchBytes = 65536;
+  static constexpr std::size_t kReadBytes = 16384;  // the size of a TLS record
+
+  void read() {
+    stream_.async_read_some(
+        asio::buffer(read_buffer_),
+        [self = this->shared_from_this()](asio::error_code error, std::size_t count) {
+          self->on_read(error, count);
+        });
+  }
+
+  void on_read(asio::error_code error, std::size_t count) {
+    if (closed_) return;
+    if (error) return end(lost(error));
+    last_received_ = Clock::now();
+    if (!finishing_) {
+      const Status status = decoder_.feed(std::string_view(read_buffer_.data(), count), inbox_);
+      deliver();
+      if (!status && !finishing_) return end(status.error());
+    }
+    if (!closed_) read();
+  }
+
+  // The handler may finish or abort the stream with any message; the rest is dropped then.
+  void deliver() {
+    for (RawMessage& message : inbox_)
+      if (handler_ != nullptr) handler_->on_stream_message(std::move(message));
+    inbox_.clear();
+  }
+
+  // Posted, so that all that one turn of the loop sends goes out in one write.
+  void schedule_write() {
+    if (write_pending_) return;
+    write_pending_ = true;
+    asio::post(io_, [self = this->shared_from_this()] { self->write(); });
+  }
+
+  void write() {
+    if (closed_) return;
+    batch_.clear();
+    if (!write_broken_ && started_) encoder_.fill(batch_, kBatchBytes);
+    if (batch_.empty()) {
+      write_pending_ = false;
+      asio::error_code ignored;
+      if (finishing_) socket().shutdown(asio::socket_base::shutdown_send, ignored);
+      return;
+    }
+    asio::async_write(stream_, asio::buffer(batch_),
+                      [self = this->shared_from_this()](asio::error_code error, std::size_t) {
+                        self->on_written(error);
+                      });
+  }
+
+  // After a failed write the peer's last words may still be there to be read; the end of the read
+  // loop is the end of the stream.
+  void on_written(asio::error_code error) {
+    if (closed_) return;
+    if (error) write_broken_ = true;
+    last_sent_ = Clock::now();
+    write();
+  }
+
+  static Error lost(asio::error_code error) {
+    if (error == asio::error::eof || error == asio::ssl::error::stream_truncated)
+      return Error{ErrorCode::kConnectionLost, "the peer closed the connection"};
+    return Error{ErrorCode::kConnectionLost, error.message()};
+  }
+
+  void end(const Error& error) {
+    if (closed_) return;
+    close();
+    if (handler_ != nullptr) std::exchange(handler_, nullptr)->on_stream_end(error);
+  }
+
+  void close() {
+    closed_ = true;
+    flush_deadline_.cancel();
+    asio::error_code ignored;
+    socket().close(ignored);
+  }
+
+  asio::io_context& io_;
+  Stream stream_;
+  asio::steady_timer flush_deadline_;
+  FrameEncoder encoder_;
+  FrameDecoder decoder_;
+  Handler* handler_;
+  bool started_ = false;
+  bool write_pending_ = false;
+  bool write_broken_ = false;
+  bool finishing_ = false;
+  bool closed_ = false;
+  Clock::time_point last_sent_;
+  Clock::time_point last_received_;
+  std::string batch_;
+  std::vector<RawMessage> inbox_;
+  std::array<char, kReadBytes> read_buffer_;
+};
+
+}  // namespace tide::net
