@@ -15,11 +15,12 @@ MAY_INCLUDE = {
     "net": {"wire", "base"},
     "sim": _CORE,
     "exec": _CORE,
-    "launch": _CORE,
+    "launch": _CORE | {"exec"},  # a launcher starts processes and talks to wardens
     "rm": _CORE,
     "pmix": _CORE,
-    "head": _CORE | _EFFECTS,
-    "daemon": _CORE | _EFFECTS,
+    "rim": _CORE | {"net"},
+    "head": _CORE | _EFFECTS | {"rim"},
+    "daemon": _CORE | _EFFECTS | {"rim"},
     "cli": {"net", "wire", "base"},
 }
 

@@ -13,7 +13,9 @@ namespace {
 constexpr std::uint32_t kMaxNodes = 4096;
 constexpr std::uint32_t kMaxSlots = 65536;
 
-Error bad(std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message)}; }
+Error bad(std::string message) {
+  return Error{ErrorCode::kInvalidArgument, std::move(message)};
+}
 
 Status check_operands(const CommandLine& line) {
   const std::vector<std::string>& operands = line.apps.front().argv;

@@ -4,8 +4,8 @@
 
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <chrono>
+#include <climits>
 
 #include "cli/dvm_choice.hpp"
 #include "cli/dvm_finder.hpp"
@@ -40,10 +40,13 @@ Result<ClientContext> make_client_context(CommandLine line, const char* const* e
       Params::load(standard_param_inputs(command_line_params(line), environment));
   if (!params) return params.error();
   std::string run_base = run_base_path(params->get_string("prte_tmpdir_base"));
-  return ClientContext{std::move(line), std::move(params).value(), std::move(run_base), environment};
+  return ClientContext{std::move(line), std::move(params).value(), std::move(run_base),
+                       environment};
 }
 
-void print(std::string_view text) { write_all(STDOUT_FILENO, text); }
+void print(std::string_view text) {
+  write_all(STDOUT_FILENO, text);
+}
 
 void complain(const CommandLine& line, std::string_view text) {
   std::string whole = line.program + ": " + std::string(text);
@@ -119,13 +122,12 @@ Result<wire::ClientReply> ask(net::LocalChannel& channel, wire::ClientRequest re
   if (Status status = channel.send(request); !status) return status.error();
   const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms);
   while (true) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
     auto incoming = channel.receive(left > 0 ? static_cast<std::uint32_t>(left) : 0);
     if (!incoming) return incoming.error();
     if (!incoming->has_value()) {
-      return Error{ErrorCode::kTimedOut, "the DVM does not answer within " +
-                                             std::to_string(timeout_ms / 1000) + " s"};
+      return Error{ErrorCode::kTimedOut,
+                   "the DVM does not answer within " + std::to_string(timeout_ms / 1000) + " s"};
     }
     wire::ClientReply& reply = (**incoming).reply;
     if (reply.request() != kRequest) continue;

@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kAnswerTimeoutMs = 10'000;
 struct ClientContext {
   CommandLine line;
   Params params;
-  std::string run_base;               // where the DVMs of this user are
+  std::string run_base;  // where the DVMs of this user are
   const char* const* environment = nullptr;
 };
 

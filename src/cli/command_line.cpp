@@ -199,7 +199,7 @@ class Parser {
   }
 
   Status refuse(const OptionWord& parts) const {
-    const UnbuiltOption* unbuilt = find_unbuilt_option(parts.name);
+    const UnbuiltOption* unbuilt = find_unbuilt_option(command_, parts.name);
     if (unbuilt != nullptr) {
       std::string message = parts.spelling + " is not built yet";
       if (!unbuilt->alternative.empty()) {

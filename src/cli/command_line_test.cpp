@@ -20,7 +20,7 @@ CommandLine parsed(std::vector<std::string> words) {
   return line.ok() ? *line : CommandLine{};
 }
 
-std::string refusal(const Invocation& invocation) {
+std::string refusal_of(const Invocation& invocation) {
   const Result<CommandLine> line = parse_command_line(invocation);
   EXPECT_FALSE(line.ok());
   if (line.ok()) return {};
@@ -28,14 +28,18 @@ std::string refusal(const Invocation& invocation) {
   return line.error().message;
 }
 
-std::string refusal(std::vector<std::string> words) { return refusal(prun(std::move(words))); }
+std::string refusal(std::vector<std::string> words) {
+  return refusal_of(prun(std::move(words)));
+}
 
 std::string value(const CommandLine& line, Option option) {
   const GivenOption* given = line.find(option);
   return given == nullptr ? "(none)" : given->value;
 }
 
-Result<Invocation> invoked(std::vector<std::string_view> argv) { return make_invocation(argv); }
+Result<Invocation> invoked(std::vector<std::string_view> argv) {
+  return make_invocation(argv);
+}
 
 TEST(MakeInvocation, ActsByTheNameItIsCalledWith) {
   EXPECT_EQ(invoked({"/opt/bin/prun", "x"})->command, Command::kRun);
@@ -112,8 +116,8 @@ TEST(ParseCommandLine, AColonNeedsAProgramOnBothSides) {
 }
 
 TEST(ParseCommandLine, OptionsOfTwoValues) {
-  const CommandLine line = parsed({"--prtemca", "rml_radix", "2", "--prepend-env", "P[;]", "/x",
-                                   "-prtemca", "a", "b", "prog"});
+  const CommandLine line = parsed(
+      {"--prtemca", "rml_radix", "2", "--prepend-env", "P[;]", "/x", "-prtemca", "a", "b", "prog"});
   EXPECT_EQ(line.apps[0].options[0].value, "rml_radix");
   EXPECT_EQ(line.apps[0].options[0].second_value, "2");
   EXPECT_EQ(line.apps[0].options[1].value, "P[;]");
@@ -163,9 +167,19 @@ TEST(ParseCommandLine, WhatIsNotBuiltYetIsSaidSo) {
 
 TEST(ParseCommandLine, NothingIsBothBuiltAndNot) {
   for (const UnbuiltOption& unbuilt : unbuilt_options()) {
-    EXPECT_EQ(find_option(Command::kRun, unbuilt.name), nullptr) << unbuilt.name;
-    EXPECT_EQ(find_option(Command::kOneShot, unbuilt.name), nullptr) << unbuilt.name;
+    for (unsigned i = 0; i < static_cast<unsigned>(Command::kCount); ++i) {
+      const auto command = static_cast<Command>(i);
+      if ((unbuilt.commands & only(command)) == 0) continue;
+      EXPECT_EQ(find_option(command, unbuilt.name), nullptr) << unbuilt.name;
+    }
   }
+}
+
+TEST(ParseCommandLine, WhatOneCommandHasAnotherMayLack) {
+  EXPECT_THAT(refusal_of(Invocation{"tide up", Command::kUp, {"--host", "a"}}),
+              HasSubstr("--host is not built yet; what there is: --nodes"));
+  EXPECT_THAT(refusal_of(Invocation{"prterun", Command::kOneShot, {"--dvm", "a", "b"}}),
+              HasSubstr("prun, for a DVM that is running"));
 }
 
 TEST(ParseCommandLine, UnknownOptionsGetASuggestion) {
@@ -191,7 +205,7 @@ TEST(ParseCommandLine, OperandsOfOtherCommandsMixWithOptions) {
 
 TEST(ParseCommandLine, EveryCommandTakesItsOwnOptionsOnly) {
   EXPECT_THAT(refusal({"--nodes", "3", "a"}), HasSubstr("no option --nodes"));
-  EXPECT_THAT(refusal(Invocation{"tide status", Command::kStatus, {"-np", "2"}}),
+  EXPECT_THAT(refusal_of(Invocation{"tide status", Command::kStatus, {"-np", "2"}}),
               HasSubstr("no option -np"));
   EXPECT_TRUE(parse_command_line({"tide up", Command::kUp, {"--nodes", "8", "--dvm", "x"}}).ok());
   EXPECT_TRUE(parse_command_line({"prterun", Command::kOneShot, {"--nodes", "8", "a"}}).ok());

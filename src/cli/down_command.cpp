@@ -1,7 +1,6 @@
 #include "cli/commands.hpp"
 #include "cli/dvm_finder.hpp"
 #include "cli/process_handle.hpp"
-#include "net/peer_credentials.hpp"
 #include "wire/exit_status.hpp"
 
 namespace tide::cli {
@@ -17,30 +16,37 @@ int force_end(const ClientContext& context, const DvmInfo& dvm, const ProcessHan
     complain(context.line, "the head of DVM " + dvm.name + " cannot be killed");
     return kExitFailure;
   }
-  complain(context.line, "the head of DVM " + dvm.name + " did not end in time and was killed");
+  complain(context.line, "the head of DVM " + dvm.name + " did not answer or end and was killed");
   return kExitSuccess;
 }
 
+bool is_head(const DvmInfo& dvm) {
+  const Result<std::uint64_t> start_ticks = process_start_ticks(dvm.pid);
+  return start_ticks.ok() && *start_ticks == dvm.pid_start_ticks;
+}
+
+// A head that ends may close the connection before its answer is read.
+bool may_be_ending(ErrorCode code) {
+  return code == ErrorCode::kConnectionLost || code == ErrorCode::kTimedOut;
+}
+
 int end_dvm(const ClientContext& context, const DvmInfo& dvm) {
-  Result<DvmConnection> connection = connect_to_dvm(context, dvm);
-  if (!connection) return fail_without_dvm(context.line, connection.error());
-  // Who really listens there, not what a file says.
-  const Result<net::PeerCredentials> peer = net::peer_credentials(connection->channel.fd());
-  if (!peer) return fail(context.line, peer.error());
-  const ProcessHandle head(peer->pid);
+  const ProcessHandle head(static_cast<pid_t>(dvm.pid));
+  // Looked at again now that the handle is held: the number may have come to mean another.
+  if (!is_head(dvm)) return kExitSuccess;
   const bool force = context.line.has(Option::kForce);
+  Result<DvmConnection> connection = connect_to_dvm(context, dvm);
+  if (!connection && force) return force_end(context, dvm, head);
+  if (!connection) return fail_without_dvm(context.line, connection.error());
+
   const std::uint32_t timeout_ms =
       context.params.get_duration_ms("tide_shutdown_timeout") + kMarginMs;
-
   wire::ClientRequest request;
   request.mutable_down()->set_force(force);
   const Result<wire::ClientReply> reply = ask(connection->channel, std::move(request), timeout_ms);
-  // A head that ends may close the connection before its answer is read.
-  const bool silent = !reply && (reply.error().code == ErrorCode::kConnectionLost ||
-                                 reply.error().code == ErrorCode::kTimedOut);
-  if (!reply && !silent) return fail(context.line, reply.error());
+  if (!reply && !may_be_ending(reply.error().code)) return fail(context.line, reply.error());
   if (head.wait_gone(timeout_ms)) {
-    complain(context.line, "DVM " + dvm.name + " has ended");
+    print("DVM " + dvm.name + " has ended\n");
     return kExitSuccess;
   }
   if (force) return force_end(context, dvm, head);

@@ -14,7 +14,9 @@ namespace {
 
 using Kind = DvmChoice::Kind;
 
-Error bad(std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message)}; }
+Error bad(std::string message) {
+  return Error{ErrorCode::kInvalidArgument, std::move(message)};
+}
 
 Result<DvmChoice> by_pid(std::string_view text) {
   constexpr std::string_view kFile = "file:";

@@ -18,7 +18,9 @@ using Kind = DvmChoice::Kind;
 
 constexpr const char* kHowToStart = "start one with: tide up --nodes 4";
 
-Error not_found(std::string message) { return Error{ErrorCode::kNotFound, std::move(message)}; }
+Error not_found(std::string message) {
+  return Error{ErrorCode::kNotFound, std::move(message)};
+}
 
 // The first line of a file that holds a URI or a process number: nothing long.
 Result<std::string> read_first_line(const std::string& path) {
@@ -44,9 +46,9 @@ Result<DvmInfo> the_one(const std::vector<DvmInfo>& dvms, std::string_view what,
 Result<DvmInfo> only_one(const std::vector<DvmInfo>& dvms, std::uint64_t now_unix_ms) {
   if (dvms.size() == 1) return dvms.front();
   if (dvms.empty()) return not_found(std::string("no DVM is running; ") + kHowToStart);
-  return Error{ErrorCode::kInvalidArgument,
-               "several DVMs are running; choose one with --dvm NAME:\n" +
-                   dvm_table(dvms, now_unix_ms)};
+  return Error{
+      ErrorCode::kInvalidArgument,
+      "several DVMs are running; choose one with --dvm NAME:\n" + dvm_table(dvms, now_unix_ms)};
 }
 
 Result<DvmInfo> by_name(const std::string& run_base, const std::string& name) {

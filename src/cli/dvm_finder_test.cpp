@@ -74,9 +74,14 @@ TEST_F(DvmFinder, SeveralAreListedAndRefused) {
   const std::string pid = std::to_string(getpid());
   EXPECT_EQ(dvm.error().message,
             "several DVMs are running; choose one with --dvm NAME:\n"
-            "NAME   AGE    NODES  PID" + std::string(pid.size() - 1, ' ') + "URI\n"
-            "day    1 min  8      " + pid + "  tide-h-1-1.0;tcp4://127.0.0.1:4711\n"
-            "night  1 min  8      " + pid + "  tide-h-1-2.0;tcp4://127.0.0.1:4711\n");
+            "NAME   AGE    NODES  PID" +
+                std::string(pid.size() - 1, ' ') +
+                "URI\n"
+                "day    1 min  8      " +
+                pid +
+                "  tide-h-1-1.0;tcp4://127.0.0.1:4711\n"
+                "night  1 min  8      " +
+                pid + "  tide-h-1-2.0;tcp4://127.0.0.1:4711\n");
 }
 
 TEST_F(DvmFinder, EveryWayToChoose) {
@@ -127,8 +132,8 @@ TEST(ParseDvmChoice, EveryForm) {
 }
 
 TEST(ParseDvmChoice, Refusals) {
-  for (const char* text : {"", "Night", "-x", "pid:0", "pid:x", "12x", "uri:x", "ns:", "foo:bar",
-                           "../up"}) {
+  for (const char* text :
+       {"", "Night", "-x", "pid:0", "pid:x", "12x", "uri:x", "ns:", "foo:bar", "../up"}) {
     EXPECT_FALSE(parse_dvm_choice(text).ok()) << text;
   }
 }

@@ -9,7 +9,9 @@ namespace {
 
 using Directives = std::vector<wire::EnvDirective>;
 
-Error bad(std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message)}; }
+Error bad(std::string message) {
+  return Error{ErrorCode::kInvalidArgument, std::move(message)};
+}
 
 wire::EnvDirective directive(wire::EnvDirective::Kind kind, std::string_view name,
                              std::string_view value = {}, std::string_view separator = {}) {
@@ -34,8 +36,8 @@ Status forward(const GivenOption& given, std::string_view item, const Environmen
     if (entries.empty()) warnings.push_back("-x " + std::string(item) + ": no variable fits it");
     for (const std::string_view entry : entries) {
       const std::size_t equals = entry.find('=');
-      directives.push_back(directive(wire::EnvDirective::SET, entry.substr(0, equals),
-                                     entry.substr(equals + 1)));
+      directives.push_back(
+          directive(wire::EnvDirective::SET, entry.substr(0, equals), entry.substr(equals + 1)));
     }
     return ok_status();
   }
@@ -100,8 +102,8 @@ Status take_extend(const GivenOption& given, wire::EnvDirective::Kind kind,
   return ok_status();
 }
 
-Status take_option(const GivenOption& given, const Environment& environment,
-                   Directives& directives, std::vector<std::string>& warnings) {
+Status take_option(const GivenOption& given, const Environment& environment, Directives& directives,
+                   std::vector<std::string>& warnings) {
   switch (given.option) {
     case Option::kEnvForward:
       return take_forward(given, environment, directives, warnings);

@@ -1,7 +1,6 @@
 #include "cli/fd_writer.hpp"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -9,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <string>
 
 namespace tide::cli {
@@ -29,7 +29,7 @@ FdWriter::~FdWriter() {
 }
 
 void FdWriter::choose_way() {
-  struct stat info {};
+  struct stat info{};
   way_ = Way::kDirect;
   if (fstat(fd_, &info) != 0 || S_ISREG(info.st_mode)) return;
   if (S_ISSOCK(info.st_mode)) {

@@ -11,7 +11,7 @@ struct CommandText {
   Command command;
   std::string_view name;  // after `tide`; empty: no such
   std::string_view summary;
-  std::string_view usage;     // follows the program's name
+  std::string_view usage;  // follows the program's name
   std::string_view text;
   std::string_view examples;  // "$" stands for the program's name
 };
@@ -23,16 +23,17 @@ constexpr std::array kCommands = {
                 "  $ --nodes 8\n"
                 "  $ --dvm night --nodes 4 --slots 2 --report-uri night.uri\n"
                 "  $ --nodes 64 --prtemca rml_radix 2\n"},
-    CommandText{Command::kRun, "run", "run a job in a DVM", "[option…] PROGRAM [argument…] [: …]",
-                "Runs PROGRAM as a parallel job in a running DVM, shows its output, passes standard\n"
-                "input to rank 0, and exits with the status of the job (--help exit-status).\n"
-                "A lone ':' separates programs of one job, each with options of its own.\n"
-                "Ctrl-C ends the job in good order, a second one at once.\n",
-                "  $ -n 4 hostname\n"
-                "  $ -n 2 --host v1,v3 --output tag ./solver input.dat\n"
-                "  $ -n 64 --map-by node:OVERSUBSCRIBE -x OMP_NUM_THREADS=1 ./a.out\n"
-                "  $ -n 1 ./master : -n 7 ./worker\n"
-                "  $ --timeout 5m --dvm night ./long\n"},
+    CommandText{
+        Command::kRun, "run", "run a job in a DVM", "[option…] PROGRAM [argument…] [: …]",
+        "Runs PROGRAM as a parallel job in a running DVM, shows its output, passes standard\n"
+        "input to rank 0, and exits with the status of the job (--help exit-status).\n"
+        "A lone ':' separates programs of one job, each with options of its own.\n"
+        "Ctrl-C ends the job in good order, a second one at once.\n",
+        "  $ -n 4 hostname\n"
+        "  $ -n 2 --host v1,v3 --output tag ./solver input.dat\n"
+        "  $ -n 64 --map-by node:OVERSUBSCRIBE -x OMP_NUM_THREADS=1 ./a.out\n"
+        "  $ -n 1 ./master : -n 7 ./worker\n"
+        "  $ --timeout 5m --dvm night ./long\n"},
     CommandText{Command::kOneShot, "", "run a job in a DVM of its own",
                 "[--nodes N] [--slots N] [option…] PROGRAM [argument…] [: …]",
                 "Starts a private DVM on this machine, runs PROGRAM in it as prun does, ends the\n"
@@ -40,14 +41,16 @@ constexpr std::array kCommands = {
                 "  $ -n 4 hostname\n"
                 "  $ --nodes 4 --slots 2 -n 8 --map-by node ./a.out\n"
                 "  $ --nodes 2 -n 1 ./master : -n 3 ./worker\n"},
-    CommandText{Command::kStatus, "status", "show a DVM with its nodes and running jobs", "[option…]", "",
+    CommandText{Command::kStatus, "status", "show a DVM with its nodes and running jobs",
+                "[option…]", "",
                 "  $\n"
                 "  $ --dvm night --json\n"},
     CommandText{Command::kJobs, "jobs", "list jobs", "[--all] [option…]",
                 "Lists the jobs that run in the DVM.\n",
                 "  $\n"
                 "  $ --all --json\n"},
-    CommandText{Command::kKill, "kill", "end a job, or send it a signal", "JOB [--signal SIGNAL] [option…]",
+    CommandText{Command::kKill, "kill", "end a job, or send it a signal",
+                "JOB [--signal SIGNAL] [option…]",
                 "JOB is a number as listed by tide jobs, or a namespace.\n",
                 "  $ 3\n"
                 "  $ 3 --signal USR1\n"},
@@ -56,25 +59,28 @@ constexpr std::array kCommands = {
                 "  $\n"
                 "  $ --dvm night\n"
                 "  $ --all --force\n"},
-    CommandText{Command::kParams, "params", "list parameters with value and source", "[NAME…] [option…]",
-                "Shows the parameters as a command started here would see them; with --dvm or its\n"
-                "kin those of a running DVM. Set them with --prtemca NAME VALUE, in the environment\n"
-                "as PRTE_MCA_NAME, or in a parameter file.\n",
-                "  $\n"
-                "  $ rml_radix --json\n"
-                "  $ --param all --parsable\n"},
-    CommandText{Command::kLogs, "logs", "show the logs of a DVM", "[NODE…] [--lines N|all] [option…]",
-                "Shows the end of the logs of these nodes; head is the head's own. Without a node:\n"
-                "of all.\n",
-                "  $\n"
-                "  $ v3 --lines 20\n"
-                "  $ head --lines all\n"},
-    CommandText{Command::kDebug, "debug", "look inside a DVM, and let go what a failpoint holds",
-                "recorder | release NAME [option…]",
-                "recorder shows the last events of the head and what it did on each. release lets\n"
-                "the failpoint NAME go on, which was set to hold by the parameter tide_failpoint.\n",
-                "  $ recorder\n"
-                "  $ release launch\n"},
+    CommandText{
+        Command::kParams, "params", "list parameters with value and source", "[NAME…] [option…]",
+        "Shows the parameters as a command started here would see them; with --dvm or its\n"
+        "kin those of a running DVM. Set them with --prtemca NAME VALUE, in the environment\n"
+        "as PRTE_MCA_NAME, or in a parameter file.\n",
+        "  $\n"
+        "  $ rml_radix --json\n"
+        "  $ --param all --parsable\n"},
+    CommandText{
+        Command::kLogs, "logs", "show the logs of a DVM", "[NODE…] [--lines N|all] [option…]",
+        "Shows the end of the logs of these nodes; head is the head's own. Without a node:\n"
+        "of all.\n",
+        "  $\n"
+        "  $ v3 --lines 20\n"
+        "  $ head --lines all\n"},
+    CommandText{
+        Command::kDebug, "debug", "look inside a DVM, and let go what a failpoint holds",
+        "recorder | release NAME [option…]",
+        "recorder shows the last events of the head and what it did on each. release lets\n"
+        "the failpoint NAME go on, which was set to hold by the parameter tide_failpoint.\n",
+        "  $ recorder\n"
+        "  $ release launch\n"},
 };
 
 struct Topic {

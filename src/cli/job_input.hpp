@@ -26,7 +26,8 @@ class JobInput {
     std::string bytes;
     bool eof = false;
   };
-  // What is there, within the credit; call it when fd() polls readable. Nothing and no end: not now.
+  // What is there, within the credit; call it when fd() polls readable. Nothing and no end: not
+  // now.
   Piece read();
 
  private:

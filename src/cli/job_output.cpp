@@ -82,13 +82,17 @@ std::vector<CreditGrant> JobOutput::grants() {
   return ledger_.take(empty() ? kIdleGrantBytes : kBusyGrantBytes);
 }
 
-bool JobOutput::full() const { return bytes() >= kMaxQueuedBytes; }
+bool JobOutput::full() const {
+  return bytes() >= kMaxQueuedBytes;
+}
 
 std::size_t JobOutput::bytes() const {
   return sinks_[0].queue.bytes() + sinks_[1].queue.bytes();
 }
 
-bool JobOutput::empty() const { return sinks_[0].queue.empty() && sinks_[1].queue.empty(); }
+bool JobOutput::empty() const {
+  return sinks_[0].queue.empty() && sinks_[1].queue.empty();
+}
 
 std::vector<int> JobOutput::blocked_fds() const {
   std::vector<int> fds;

@@ -36,9 +36,8 @@ TEST(MakeJobRequest, DefaultsAreOnePerSlotHereAndInputToRankZero) {
 
 TEST(MakeJobRequest, EverythingTogether) {
   const Result<JobRequest> made =
-      request({"-np",     "4",      "-H",      "a:2,b", "--host",   "c",        "--wdir", "sub",
-               "-x",      "HOME",   "--mapby", "node:over", "--timeout", "90s", "--stdin", "2",
-               "--output", "tag",   "p"});
+      request({"-np", "4", "-H", "a:2,b", "--host", "c", "--wdir", "sub", "-x", "HOME", "--mapby",
+               "node:over", "--timeout", "90s", "--stdin", "2", "--output", "tag", "p"});
   ASSERT_TRUE(made.ok()) << made.error().message;
   const wire::AppSpec& app = made->job.apps(0);
   EXPECT_EQ(app.processes(), 4U);

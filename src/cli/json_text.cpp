@@ -15,8 +15,8 @@ std::string dump(const Json& document) {
 }
 
 Json dvm_object(const wire::StatusReply& status) {
-  return {{"name", status.dvm_name()}, {"id", status.dvm_id()},   {"state", status.state()},
-          {"age_ms", status.age_ms()}, {"pid", status.pid()},     {"uri", status.uri()},
+  return {{"name", status.dvm_name()}, {"id", status.dvm_id()},     {"state", status.state()},
+          {"age_ms", status.age_ms()}, {"pid", status.pid()},       {"uri", status.uri()},
           {"radix", status.radix()},   {"serial", status.serial()}, {"span", status.span()}};
 }
 
@@ -38,14 +38,10 @@ Json nodes_array(const wire::StatusReply& status) {
 Json jobs_array(const wire::StatusReply& status) {
   Json jobs = Json::array();
   for (const wire::JobStatus& job : status.jobs()) {
-    Json object = {{"number", job.number()},
-                   {"namespace", job.nspace()},
-                   {"state", job.state()},
-                   {"processes", job.processes()},
-                   {"running", job.running()},
-                   {"command", job.command()},
-                   {"age_ms", job.age_ms()},
-                   {"ended", job.ended()}};
+    Json object = {{"number", job.number()},   {"namespace", job.nspace()},
+                   {"state", job.state()},     {"processes", job.processes()},
+                   {"running", job.running()}, {"command", job.command()},
+                   {"age_ms", job.age_ms()},   {"ended", job.ended()}};
     object["exit_status"] = job.ended() ? Json(job.exit_status()) : Json(nullptr);
     object["messages"] = Json::array();
     for (const std::string& message : job.messages()) object["messages"].push_back(message);

@@ -74,7 +74,9 @@ TEST(JobsJson, ExitStatusIsNullWhileRunning) {
       "state": "",
       "processes": 0,
       "running": 0,
-      "command": "a)" "\xEF\xBF\xBD" R"(",
+      "command": "a)"
+                               "\xEF\xBF\xBD"
+                               R"(",
       "age_ms": 0,
       "ended": false,
       "exit_status": null,

@@ -24,7 +24,7 @@ class ReadOnlyFile {
 
   [[nodiscard]] bool is_open() const { return fd_ >= 0; }
   [[nodiscard]] std::size_t size() const {
-    struct stat info {};
+    struct stat info{};
     return fstat(fd_, &info) == 0 ? static_cast<std::size_t>(info.st_size) : 0;
   }
   // The bytes in [begin, end), or fewer where the file has become shorter.

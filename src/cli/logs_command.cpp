@@ -61,8 +61,8 @@ std::optional<std::uint32_t> wanted_lines(const CommandLine& line) {
 }
 
 Error no_such_log(const std::string& node, const std::vector<std::string>& known) {
-  return Error{ErrorCode::kNotFound, "there is no log of '" + one_line(node) + "'; there are " +
-                                         join(known, ", ")};
+  return Error{ErrorCode::kNotFound,
+               "there is no log of '" + one_line(node) + "'; there are " + join(known, ", ")};
 }
 
 }  // namespace

@@ -5,12 +5,11 @@
 namespace tide::cli {
 namespace {
 
-constexpr CommandSet kEvery = static_cast<CommandSet>(only(Command::kCount) - 1U);
 constexpr CommandSet kJob = only(Command::kRun) | only(Command::kOneShot);
 constexpr CommandSet kStart = only(Command::kUp) | only(Command::kOneShot);
-constexpr CommandSet kFind = kEvery & static_cast<CommandSet>(~kStart);
-constexpr CommandSet kJsonTakers = only(Command::kStatus) | only(Command::kJobs) |
-                                   only(Command::kParams);
+constexpr CommandSet kFind = kEveryCommand & static_cast<CommandSet>(~kStart);
+constexpr CommandSet kJsonTakers =
+    only(Command::kStatus) | only(Command::kJobs) | only(Command::kParams);
 
 constexpr Arity kNone = Arity::kNone;
 constexpr Arity kOne = Arity::kOne;
@@ -57,8 +56,7 @@ constexpr std::array kOptions = {
     OptionRow{"timeout", Option::kTimeout, kOne, kJob, "TIME",
               "end the job after this time (90, 90s, 5m) with exit status 124"},
     // ---- a DVM to start ----
-    OptionRow{"nodes", Option::kNodes, kOne, kStart, "N",
-              "so many nodes on this machine, v1 … vN"},
+    OptionRow{"nodes", Option::kNodes, kOne, kStart, "N", "so many nodes on this machine, v1 … vN"},
     OptionRow{"slots", Option::kSlots, kOne, kStart, "N",
               "slots of each node; not given: the cores it sees"},
     OptionRow{"report-uri", Option::kReportUri, kOne, kStart, "FILE|-|+",
@@ -72,8 +70,9 @@ constexpr std::array kOptions = {
     OptionRow{"signal", Option::kSignal, kOne, only(Command::kKill), "SIGNAL",
               "send just this signal (TERM, SIGUSR1, 10); not given: end the job, with SIGTERM\n"
               "first and SIGKILL for what is left after a while"},
-    OptionRow{"force", Option::kForce, kNone, only(Command::kDown), "",
-              "do not wait for running jobs to end in good order; kill a head that does not answer"},
+    OptionRow{
+        "force", Option::kForce, kNone, only(Command::kDown), "",
+        "do not wait for running jobs to end in good order; kill a head that does not answer"},
     OptionRow{"lines", Option::kLines, kOne, only(Command::kLogs), "N|all",
               "the last N lines of each log; not given: 100"},
     OptionRow{"param", Option::kParam, kOne, only(Command::kParams), "NAME|all",
@@ -93,24 +92,36 @@ constexpr std::array kOptions = {
     OptionRow{"namespace", Option::kNamespace, kOne, kFind, "NS", "the DVM of this namespace"},
     OptionRow{"system-server-first", Option::kSystemFirst, kNone, kFind, "",
               "the machine's own DVM, else the only one running"},
-    OptionRow{"system-server-only", Option::kSystemOnly, kNone, kFind, "",
-              "the machine's own DVM"},
+    OptionRow{"system-server-only", Option::kSystemOnly, kNone, kFind, "", "the machine's own DVM"},
     // ---- every command ----
-    OptionRow{"prtemca", Option::kPrteMca, kTwo, kEvery, "NAME VALUE",
+    OptionRow{"prtemca", Option::kPrteMca, kTwo, kEveryCommand, "NAME VALUE",
               "set a parameter (see tide params)"},
-    OptionRow{"verbose", Option::kVerbose, kNone, kEvery, "", "say more on standard error"},
-    OptionRow{"v", Option::kVerbose, kNone, kEvery},
-    OptionRow{"version", Option::kVersion, kNone, kEvery, "", "show the version"},
-    OptionRow{"V", Option::kVersion, kNone, kEvery},
-    OptionRow{"help", Option::kHelp, kNone, kEvery, "[TOPIC]", "this help, or that on one topic"},
-    OptionRow{"h", Option::kHelp, kNone, kEvery},
-    OptionRow{"allow-run-as-root", Option::kNoEffect, kNone, kEvery, "",
+    OptionRow{"verbose", Option::kVerbose, kNone, kEveryCommand, "", "say more on standard error"},
+    OptionRow{"v", Option::kVerbose, kNone, kEveryCommand},
+    OptionRow{"version", Option::kVersion, kNone, kEveryCommand, "", "show the version"},
+    OptionRow{"V", Option::kVersion, kNone, kEveryCommand},
+    OptionRow{"help", Option::kHelp, kNone, kEveryCommand, "[TOPIC]",
+              "this help, or that on one topic"},
+    OptionRow{"h", Option::kHelp, kNone, kEveryCommand},
+    OptionRow{"allow-run-as-root", Option::kNoEffect, kNone, kEveryCommand, "",
               "accepted, has no effect: root is a user like any other"},
-    OptionRow{"no-aggregate-help", Option::kNoEffect, kNone, kEvery, "",
+    OptionRow{"no-aggregate-help", Option::kNoEffect, kNone, kEveryCommand, "",
               "accepted, has no effect: messages are never held back"},
 };
 
+constexpr CommandSet kUpOnly = only(Command::kUp);
+constexpr CommandSet kOneShotOnly = only(Command::kOneShot);
+constexpr std::string_view kExistingDvm = "prun, for a DVM that is running";
+
 constexpr std::array kUnbuilt = {
+    UnbuiltOption{"H", "--nodes", kUpOnly},
+    UnbuiltOption{"host", "--nodes", kUpOnly},
+    UnbuiltOption{"timeout", "the parameter tide_start_timeout", kUpOnly},
+    UnbuiltOption{"x", "-x with tide run", kUpOnly},
+    UnbuiltOption{"dvm", kExistingDvm, kOneShotOnly},
+    UnbuiltOption{"dvm-uri", kExistingDvm, kOneShotOnly},
+    UnbuiltOption{"namespace", kExistingDvm, kOneShotOnly},
+    UnbuiltOption{"pid", kExistingDvm, kOneShotOnly},
     UnbuiltOption{"N", "-n with --map-by node"},
     UnbuiltOption{"activate"},
     UnbuiltOption{"add-host"},
@@ -192,9 +203,13 @@ constexpr std::array kUnbuilt = {
 
 }  // namespace
 
-std::span<const OptionRow> option_table() { return kOptions; }
+std::span<const OptionRow> option_table() {
+  return kOptions;
+}
 
-std::span<const UnbuiltOption> unbuilt_options() { return kUnbuilt; }
+std::span<const UnbuiltOption> unbuilt_options() {
+  return kUnbuilt;
+}
 
 Repeat repeat_of(Option option) {
   switch (option) {
@@ -227,9 +242,9 @@ const OptionRow* find_option(Command command, std::string_view name) {
   return nullptr;
 }
 
-const UnbuiltOption* find_unbuilt_option(std::string_view name) {
+const UnbuiltOption* find_unbuilt_option(Command command, std::string_view name) {
   for (const UnbuiltOption& row : kUnbuilt) {
-    if (row.name == name) return &row;
+    if (row.name == name && (row.commands & only(command)) != 0) return &row;
   }
   return nullptr;
 }

@@ -91,14 +91,16 @@ std::span<const OptionRow> option_table();
 Repeat repeat_of(Option option);
 
 // Named by the surface people know, and not built yet.
+inline constexpr CommandSet kEveryCommand = static_cast<CommandSet>(only(Command::kCount) - 1U);
 struct UnbuiltOption {
   std::string_view name;
   std::string_view alternative{};  // what there is for the purpose today
+  CommandSet commands = kEveryCommand;
 };
 std::span<const UnbuiltOption> unbuilt_options();
 
 // The row of this name that `command` takes; null if it takes none.
 const OptionRow* find_option(Command command, std::string_view name);
-const UnbuiltOption* find_unbuilt_option(std::string_view name);
+const UnbuiltOption* find_unbuilt_option(Command command, std::string_view name);
 
 }  // namespace tide::cli

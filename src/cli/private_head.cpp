@@ -62,8 +62,8 @@ Result<pid_t> spawn(const std::string& program, std::vector<std::string>& argv, 
   sigaddset(&defaults, SIGTTIN);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
-  posix_spawnattr_setflags(
-      &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
 
   pid_t pid = -1;
   const int failure = posix_spawn(&pid, program.c_str(), &actions, &attributes,

@@ -15,7 +15,7 @@ Result<SignalSource> SignalSource::open() {
   sigset_t set;
   sigemptyset(&set);
   for (const int signal : kSignals) {
-    struct sigaction current {};
+    struct sigaction current{};
     sigaction(signal, nullptr, &current);
     if (current.sa_handler != SIG_IGN) sigaddset(&set, signal);
   }

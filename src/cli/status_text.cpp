@@ -63,9 +63,9 @@ std::string status_text(const wire::StatusReply& status) {
 }
 
 std::string jobs_text(const wire::StatusReply& status, bool ended) {
-  TextTable table(ended ? std::vector<std::string>{"JOB", "STATE", "PROCESSES", "AGE", "EXIT",
-                                                   "COMMAND"}
-                        : std::vector<std::string>{"JOB", "STATE", "PROCESSES", "AGE", "COMMAND"});
+  TextTable table(
+      ended ? std::vector<std::string>{"JOB", "STATE", "PROCESSES", "AGE", "EXIT", "COMMAND"}
+            : std::vector<std::string>{"JOB", "STATE", "PROCESSES", "AGE", "COMMAND"});
   std::size_t shown = 0;
   for (const wire::JobStatus& job : status.jobs()) {
     if (job.ended() && !ended) continue;

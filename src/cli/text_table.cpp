@@ -36,6 +36,8 @@ std::string TextTable::text() const {
   return text;
 }
 
-std::string short_age(std::uint64_t age_ms) { return human_duration_ms(age_ms / 1000 * 1000); }
+std::string short_age(std::uint64_t age_ms) {
+  return human_duration_ms(age_ms / 1000 * 1000);
+}
 
 }  // namespace tide::cli

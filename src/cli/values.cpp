@@ -14,11 +14,17 @@ namespace {
 // More would be a slip of the finger.
 constexpr std::uint32_t kMaxRank = 999'999;
 
-Error bad(std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message)}; }
+Error bad(std::string message) {
+  return Error{ErrorCode::kInvalidArgument, std::move(message)};
+}
 
-std::string quoted(std::string_view text) { return "'" + one_line(text) + "'"; }
+std::string quoted(std::string_view text) {
+  return "'" + one_line(text) + "'";
+}
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
 
 bool begins(std::string_view whole, std::string_view start) {
   if (start.size() > whole.size()) return false;
@@ -141,8 +147,8 @@ Result<MapPolicy> parse_map_by(std::string_view text) {
 
 Status parse_output(std::string_view text, OutputStyle& style) {
   static constexpr std::array<std::string_view, 8> kDirectives = {
-      "tag", "merge-stderr-to-stdout", "tag-detailed", "tag-fullname", "timestamp", "xml",
-      "dir", "file"};
+      "tag", "merge-stderr-to-stdout", "tag-detailed", "tag-fullname", "timestamp", "xml", "dir",
+      "file"};
   for (const std::string& item : split(text, ',')) {
     const Directive directive = split_directive(std::string_view(item).substr(0, item.find(':')));
     Result<std::size_t> index = match_word(directive.word, kDirectives, "value of --output");

@@ -49,7 +49,9 @@ struct SpawnProc {  // answered by ProcSpawned or ProcSpawnFailed
   std::uint32_t output_window_bytes = 0;        // may be read from each of stdout and stderr
   bool wants_input = false;                     // else standard input is /dev/null
 };
-struct SignalProc {  // to the process group
+// To the process group. SIGKILL to one whose leader has ended also gives up its output: what is in
+// the pipes is the last, whoever holds them open.
+struct SignalProc {
   ProcKey proc;
   int signal = 0;
 };
@@ -63,10 +65,6 @@ struct WriteInput {
   Bytes data;
 };
 struct CloseInput {
-  ProcKey proc;
-};
-// Somebody outside the process group holds the pipes open: take what is in them, then close.
-struct AbandonOutput {
   ProcKey proc;
 };
 struct ForgetProc {  // ended and reported: free what is kept for it, end what it left in its group
@@ -118,7 +116,7 @@ struct Progress {  // start-up progress, for people
 
 // ---- both ----
 
-enum class Subsystem : std::uint8_t { kState, kPlm, kRmaps, kRas, kErrmgr, kRouted, kOdls, kIof, kNet, kCount };
+enum class Subsystem : std::uint8_t { kState, kPlm, kRmaps, kRas, kErrmgr, kRouted, kOdls, kIof, kNet };
 
 // A line for the log. Verbosity 0 is always shown.
 struct Note {
@@ -133,7 +131,7 @@ struct Exit {  // the program ends; everything it started is gone or is ended by
 
 // One variant for both programs: the shared overlay emits into the same list as the cores.
 using Action = std::variant<Connect, Send, CloseLink, StartTimer, SpawnProc, SignalProc, GrantOutput,
-                            WriteInput, CloseInput, AbandonOutput, ForgetProc, LaunchDaemons,
+                            WriteInput, CloseInput, ForgetProc, LaunchDaemons,
                             EndDaemon, Probe, Reply, DropClient, ReplyFromRim, ReplyStatus,
                             AnnounceReady, Progress, Note, Exit>;
 using Actions = std::vector<Action>;

@@ -277,12 +277,10 @@ void LocalJobs::escalate(JobId id, Job& job) {
       signal_all(id, job, SIGKILL);
       break;
     case Step::kKill:
-      job.step = Step::kAbandon;
-      for (const auto& [rank, proc] : job.procs) {
-        if (!proc.ended) out_.emplace_back(AbandonOutput{ProcKey{id, rank}});
-      }
+      job.step = Step::kGiveUp;
+      signal_all(id, job, SIGKILL);
       break;
-    case Step::kAbandon:
+    case Step::kGiveUp:
       // Not even SIGKILL ended it: the kernel holds it. The job must not wait for that.
       for (auto& [rank, proc] : job.procs) {
         if (proc.ended) continue;
@@ -298,7 +296,7 @@ void LocalJobs::escalate(JobId id, Job& job) {
 }
 
 // The process is gone, its output is neither closed nor flowing, and not for want of credit: somebody
-// it left behind holds the pipe. First its group is ended, then the pipe is given up.
+// it left behind holds the pipe. Its group is ended, and the pipe with it.
 void LocalJobs::drain(JobId id, Job& job) {
   bool waiting = false;
   for (auto& [rank, proc] : job.procs) {
@@ -309,10 +307,7 @@ void LocalJobs::drain(JobId id, Job& job) {
       stuck = stuck || (stream.open && stream.credit > 0 && stream.silent);
     }
     const ProcKey key{id, rank};
-    if (stuck) {
-      out_.emplace_back(SignalProc{key, SIGKILL});
-      out_.emplace_back(AbandonOutput{key});
-    }
+    if (stuck) out_.emplace_back(SignalProc{key, SIGKILL});
     for (auto& stream : proc.streams) stream.silent = true;
   }
   if (waiting) {

@@ -71,7 +71,7 @@ class LocalJobs {
     std::string error;
     std::array<Stream, 2> streams;
   };
-  enum class Step : std::uint8_t { kNone, kAsked, kTerm, kKill, kAbandon };
+  enum class Step : std::uint8_t { kNone, kAsked, kTerm, kKill, kGiveUp };
   struct Job {
     wire::LaunchCommon common;
     std::map<ProcRank, Proc> procs;

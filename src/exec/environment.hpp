@@ -31,8 +31,8 @@ class EnvironmentBlock {
   explicit EnvironmentBlock(Environment&& base) = delete;
   EnvironmentBlock(const EnvironmentBlock&) = delete;
   EnvironmentBlock& operator=(const EnvironmentBlock&) = delete;
-  EnvironmentBlock(EnvironmentBlock&&) = default;
-  EnvironmentBlock& operator=(EnvironmentBlock&&) = default;
+  EnvironmentBlock(EnvironmentBlock&&) noexcept = default;
+  EnvironmentBlock& operator=(EnvironmentBlock&&) noexcept = default;
   ~EnvironmentBlock() = default;
 
   void apply(const wire::EnvDirective& directive);

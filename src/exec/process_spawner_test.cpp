@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include <chrono>
@@ -30,7 +29,7 @@ class ProcessSpawnerTest : public ::testing::Test {
  protected:
   Result<SpawnedProcess> spawn(const std::vector<std::string>& argv,
                                const std::string& working_directory = "",
-                               Environment environment = current_environment()) {
+                               const Environment& environment = current_environment()) {
     const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
     const UniqueFd out(
         ::open(output_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR));
@@ -42,15 +41,15 @@ class ProcessSpawnerTest : public ::testing::Test {
   }
   // Runs it to its end and returns what it wrote.
   std::string run(const std::vector<std::string>& argv, const std::string& working_directory = "",
-                  Environment environment = current_environment()) {
-    const auto process = spawn(argv, working_directory, std::move(environment));
+                  const Environment& environment = current_environment()) {
+    const auto process = spawn(argv, working_directory, environment);
     if (!process) return process.error().message;
     EXPECT_EQ(::waitpid(process->pid, &status_, 0), process->pid);
     return read_text(output_);
   }
   Error error_of(const std::vector<std::string>& argv, const std::string& working_directory = "",
-                 Environment environment = current_environment()) {
-    const auto process = spawn(argv, working_directory, std::move(environment));
+                 const Environment& environment = current_environment()) {
+    const auto process = spawn(argv, working_directory, environment);
     EXPECT_FALSE(process.ok());
     // The child that failed was reaped: there is none left.
     EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
@@ -144,7 +143,7 @@ TEST_F(ProcessSpawnerTest, TheProgramLeadsItsOwnGroupAndHasNoOtherDescriptors) {
   // On purpose without close-on-exec: a library may be careless.
   const UniqueFd careless(::open("/dev/null", O_RDONLY));
   const UniqueFd also(::fcntl(careless.get(), F_DUPFD, 200));
-  EXPECT_EQ(run({"sh", "-c", "ls /proc/$$/fd | tr '\\n' ' '"}), "0 1 2 ");
+  EXPECT_EQ(run({"ls", "/proc/self/fd"}), "0\n1\n2\n3\n");  // 3 is the directory that ls reads
   const auto process = spawn({"sleep", "100"});
   ASSERT_TRUE(process.ok());
   EXPECT_EQ(::getpgid(process->pid), process->pid);

@@ -18,6 +18,10 @@
 
 namespace tide::exec::testing {
 
+inline std::size_t index_of(wire::Stream stream) {
+  return static_cast<std::size_t>(stream);
+}
+
 inline core::ProcKey key(std::uint32_t rank) {
   return {JobId(1), ProcRank(rank)};
 }
@@ -53,14 +57,14 @@ class ProcessTableFixture : public ::testing::Test, public ProcessHandler {
   void on_output(core::ProcKey proc, wire::Stream stream, Bytes data) override {
     EXPECT_FALSE(inside_call_);
     EXPECT_NE(reports_[proc].pid, 0);
-    EXPECT_FALSE(reports_[proc].closed.at(stream));
-    reports_[proc].output.at(stream) += data.view();
+    EXPECT_FALSE(reports_[proc].closed.at(index_of(stream)));
+    reports_[proc].output.at(index_of(stream)) += data.view();
     if (grant_back_) table_->grant_output(proc, stream, static_cast<std::uint32_t>(data.size()));
   }
   void on_output_closed(core::ProcKey proc, wire::Stream stream) override {
     EXPECT_FALSE(inside_call_);
-    EXPECT_FALSE(reports_[proc].closed.at(stream));
-    reports_[proc].closed.at(stream) = true;
+    EXPECT_FALSE(reports_[proc].closed.at(index_of(stream)));
+    reports_[proc].closed.at(index_of(stream)) = true;
   }
   void on_input_taken(core::ProcKey proc, std::uint32_t bytes) override {
     EXPECT_FALSE(inside_call_);

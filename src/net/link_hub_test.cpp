@@ -10,7 +10,7 @@
 
 #include <optional>
 
-#include "net/link_test_support.hpp"
+#include "net/test_support.hpp"
 
 namespace tide::net::test {
 namespace {
@@ -239,8 +239,6 @@ TEST_F(LinkHubTest, CloseOnAPeerThatReadsNothingIsBounded) {
   }));
   head.hub->send(head.handler.ups[0].link, true, numbered(1), Bytes(std::string(32U << 20U, 'x')));
   head.hub->shutdown();
-  io.restart();
-  EXPECT_EQ(io.run_for(std::chrono::seconds(0)), 0U + io.poll());
   io.restart();
   io.run_for(std::chrono::seconds(10));
   EXPECT_TRUE(io.stopped()) << "work is left after the time to flush";

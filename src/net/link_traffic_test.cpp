@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "net/link_hub.hpp"
-#include "net/link_test_support.hpp"
+#include "net/test_support.hpp"
 
 namespace tide::net::test {
 namespace {
@@ -58,7 +58,7 @@ TEST_F(LinkTraffic, FiftyMegabytesArriveUnchanged) {
   ASSERT_TRUE(run_both([&] { return daemon->handler.messages.size() == 1; }));
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   EXPECT_TRUE(daemon->handler.messages[0].payload == data);
-  EXPECT_EQ(head->hub->queued_bytes(at_head), 0U);
+  EXPECT_TRUE(run_both([&] { return head->hub->queued_bytes(at_head) == 0; }));
   std::printf("[          ] %.0f MB/s, both sides in one thread\n", 50 / taken.count());
 }
 

@@ -1,4 +1,4 @@
-#include "net/link_test_support.hpp"
+#include "net/test_support.hpp"
 
 #include <netinet/in.h>
 #include <sys/socket.h>

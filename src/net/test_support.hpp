@@ -1,5 +1,5 @@
-// What the tests of links share: a hub that records what it is told, and a peer that does not keep
-// to the rules.
+// What the tests of this room share: ways to run a loop, a hub that records what it is told, and
+// peers that do not keep to the rules.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,0 +1,312 @@
+#include "head/head_program.hpp"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/uri.hpp"
+#include "rim/settings.hpp"
+
+namespace tide::head {
+
+namespace {
+
+core::HeadConfig core_config(const HeadSetup& setup) {
+  auto config = rim::head_config(setup.params);
+  config.dvm_id = config.jobs.dvm_id = setup.info.dvm_id;
+  config.dvm_name = setup.info.name;
+  config.one_shot = setup.options.one_shot;
+  return config;
+}
+
+net::LinkConfig links_config(const HeadSetup& setup) {
+  auto config = rim::link_config(setup.params);
+  config.dvm_id = setup.info.dvm_id;
+  config.key = setup.key;
+  config.rank = kHeadRank;
+  return config;
+}
+
+net::ClientHubConfig clients_config(const HeadSetup& setup) {
+  net::ClientHubConfig config;
+  config.path = setup.info.directory + "/sock";
+  config.dvm_id = setup.info.dvm_id;
+  config.dvm_name = setup.info.name;
+  config.max_message_bytes = setup.params.get_size("prte_max_msg_size");
+  return config;
+}
+
+launch::LocalLauncherConfig launcher_config(const HeadSetup& setup) {
+  launch::LocalLauncherConfig config;
+  config.prted_path = setup.prted_path;
+  config.log_directory = setup.info.directory + "/logs";
+  return config;
+}
+
+std::uint64_t random_number() {
+  std::uint64_t value = 0;
+  TIDE_CHECK(getrandom(&value, sizeof value, 0) == static_cast<ssize_t>(sizeof value));
+  return value;
+}
+
+}  // namespace
+
+HeadProgram::HeadProgram(HeadSetup setup, Reports reports)
+    : setup_(std::move(setup)),
+      reports_(std::move(reports)),
+      core_(core_config(setup_)),
+      host_(io_, core_, *this, setup_.failpoints,
+            static_cast<std::size_t>(setup_.params.get_int("tide_recorder_events")), counters_),
+      timers_(io_, [this](core::TimerFired fired) { host_.post(fired); }),
+      links_(io_, links_config(setup_), counters_,
+             [this](rim::LinkEvent event) {
+               std::visit([this](auto&& e) { host_.post(std::forward<decltype(e)>(e)); },
+                          std::move(event));
+             }),
+      clients_(io_, clients_config(setup_), *this),
+      launcher_(io_, launcher_config(setup_), *this),
+      signals_(io_, SIGTERM, SIGINT, SIGHUP),
+      client_connections_(counters_.counter("client.connections")) {}
+
+int HeadProgram::run() {
+  const std::string dump = setup_.info.directory + "/logs/head.crash";
+  if (auto installed = install_crash_dump(&host_.recorder(), dump); !installed) {
+    log_warning(installed.error().message);
+  }
+  if (auto opened = open_doors(); !opened) {
+    reports_.progress("the DVM could not be started: " + opened.error().message);
+    return 1;
+  }
+  wait_for_signals();
+  watch_keepalive();
+  start_dvm();
+  io_.run();
+  remove_crash_dump();
+  return exit_status_;
+}
+
+Status HeadProgram::open_doors() {
+  const auto& wanted = setup_.params.get_string("tide_listen_address");
+  auto endpoints = links_.listen(wanted.empty() ? "127.0.0.1" : wanted);
+  if (!endpoints) return endpoints.error();
+  endpoints_ = std::move(*endpoints);
+  setup_.info.uri =
+      compose_dvm_uri(DvmUri{setup_.info.dvm_id, kHeadRank, endpoints_.at(0).address(),
+                             static_cast<std::uint16_t>(endpoints_.at(0).port())});
+  if (auto written = write_dvm_info(setup_.info); !written) return written;
+  if (auto listening = clients_.listen(); !listening) return listening;
+  return launcher_.start();
+}
+
+void HeadProgram::start_dvm() {
+  core::StartDvm start;
+  for (std::uint32_t i = 1; i <= setup_.options.nodes; ++i) {
+    start.nodes.push_back(core::NodeRequest{fmt::format("v{}", i), setup_.options.slots,
+                                            Incarnation(random_number())});
+  }
+  host_.post(std::move(start));
+}
+
+void HeadProgram::launch_daemons(const core::LaunchDaemons& action) {
+  std::vector<launch::LaunchItem> items;
+  for (const auto& target : action.targets) {
+    wire::DaemonBlob blob;
+    blob.set_dvm_id(setup_.info.dvm_id);
+    blob.set_key(setup_.key);
+    blob.set_rank(target.rank.value());
+    blob.set_incarnation(target.incarnation.value());
+    blob.set_campaign(target.campaign);
+    blob.set_node(target.node);
+    for (const auto& endpoint : endpoints_) *blob.add_head() = endpoint;
+    for (const auto& [name, value] : setup_.params.explicitly_set()) {
+      (*blob.mutable_parameters())[name] = value;
+    }
+    blob.set_run_directory(setup_.info.directory);
+    blob.set_loopback_only(true);
+    items.push_back(launch::LaunchItem{target.rank, target.node, blob.SerializeAsString()});
+  }
+  launcher_.launch(std::move(items));
+}
+
+// ---- actions ----
+
+void HeadProgram::perform(core::Action action) {
+  std::visit(
+      [this](auto&& a) {
+        using T = std::decay_t<decltype(a)>;
+        if constexpr (requires { links_.perform(std::move(a)); }) {
+          links_.perform(std::forward<decltype(a)>(a));
+        } else if constexpr (std::is_same_v<T, core::StartTimer>) {
+          timers_.start(a);
+        } else if constexpr (std::is_same_v<T, core::Reply>) {
+          clients_.send(a.client, a.reply, a.payload);
+        } else if constexpr (std::is_same_v<T, core::Note>) {
+          log_note(rim::subsystem_name(a.subsystem), a.verbosity, a.text);
+        } else if constexpr (std::is_same_v<T, core::LaunchDaemons>) {
+          launch_daemons(a);
+        } else if constexpr (std::is_same_v<T, core::EndDaemon>) {
+          launcher_.end(a.rank);
+        } else if constexpr (std::is_same_v<T, core::Probe>) {
+          links_.probe(a, [this, rank = a.rank](bool refused) {
+            host_.post(core::ProbeAnswered{rank, refused});
+          });
+        } else if constexpr (std::is_same_v<T, core::ReplyFromRim>) {
+          reply_from_rim(a);
+        } else if constexpr (std::is_same_v<T, core::ReplyStatus>) {
+          reply_status(std::forward<decltype(a)>(a));
+        } else if constexpr (std::is_same_v<T, core::AnnounceReady>) {
+          announce_ready(a);
+        } else if constexpr (std::is_same_v<T, core::Progress>) {
+          log_note("plm", 1, a.text);
+          reports_.progress(a.text);
+        } else if constexpr (std::is_same_v<T, core::Exit>) {
+          begin_exit(a);
+        } else {
+          log_error("the head's core asked for " + rim::short_name<T>());
+        }
+      },
+      std::move(action));
+}
+
+void HeadProgram::fail(core::Action action) {
+  if (const auto* launch = std::get_if<core::LaunchDaemons>(&action)) {
+    for (const auto& target : launch->targets) {
+      host_.post(core::DaemonLaunchFailed{target.rank, "failpoint"});
+    }
+  }
+}
+
+void HeadProgram::announce_ready(const core::AnnounceReady& action) {
+  setup_.info.nodes = action.nodes;
+  setup_.info.slots = action.slots;
+  setup_.info.ready = true;
+  if (auto written = write_dvm_info(setup_.info); !written) log_error(written.error().message);
+  reports_.ready(setup_.info);
+}
+
+void HeadProgram::reply_from_rim(const core::ReplyFromRim& action) {
+  wire::ClientReply reply;
+  reply.set_request(action.request.request());
+  if (action.request.has_params()) {
+    for (const auto& entry : setup_.params.entries()) {
+      auto* row = reply.mutable_params()->add_params();
+      row->set_name(std::string(entry.def->name));
+      row->set_value(entry.value);
+      row->set_source(entry.source.text);
+    }
+  } else if (action.request.has_recorder()) {
+    reply.mutable_recorder();
+    for (const auto& line : host_.recorder().lines()) {
+      reply.mutable_recorder()->add_lines(fmt::format("{} {}", line.time_ms, line.text));
+    }
+  } else if (host_.release(action.request.release().name())) {
+    reply.mutable_done();
+  } else {
+    reply.mutable_error()->set_code(static_cast<std::uint32_t>(ErrorCode::kNotFound));
+    reply.mutable_error()->set_message(fmt::format("nothing is held at the failpoint '{}'",
+                                                   action.request.release().name()));
+  }
+  clients_.send(action.client, reply, {});
+}
+
+void HeadProgram::reply_status(core::ReplyStatus action) {
+  auto* status = action.reply.mutable_status();
+  status->set_pid(static_cast<std::uint32_t>(getpid()));
+  status->set_uri(setup_.info.uri);
+  counters_.gauge("tree.repairs")
+      .set(static_cast<std::int64_t>(core_.overlay().membership().repairs()));
+  counters_.gauge("log.dropped_lines").set(static_cast<std::int64_t>(log_dropped_lines()));
+  counters_.gauge("jobs.submitted").set(static_cast<std::int64_t>(core_.jobs().submitted()));
+  for (const auto& counter : counters_.snapshot()) {
+    auto* row = status->add_counters();
+    row->set_name(counter.name);
+    row->set_value(static_cast<std::uint64_t>(counter.value));
+  }
+  clients_.send(action.client, action.reply, {});
+}
+
+// ---- what happens around the core ----
+
+void HeadProgram::on_client_connected(ClientId /*client*/, std::uint32_t /*pid*/) {
+  client_connections_.add();
+}
+void HeadProgram::on_client_message(ClientId client, wire::ClientRequest request, Bytes payload) {
+  host_.post(core::ClientMessage{client, std::move(request), std::move(payload)});
+}
+void HeadProgram::on_client_gone(ClientId client) { host_.post(core::ClientGone{client}); }
+void HeadProgram::on_client_refused(const std::string& text) {
+  log_warning("a client was refused: " + text);
+}
+
+void HeadProgram::on_daemon_started(Rank rank, pid_t pid) {
+  host_.post(core::DaemonStarted{rank, static_cast<std::uint32_t>(pid)});
+}
+void HeadProgram::on_daemon_launch_failed(Rank rank, std::string text) {
+  host_.post(core::DaemonLaunchFailed{rank, std::move(text)});
+}
+void HeadProgram::on_daemon_exited(Rank rank, std::string text) {
+  host_.post(core::DaemonExited{rank, std::move(text)});
+}
+void HeadProgram::on_warden_lost(std::string text) {
+  log_error("the warden of the local nodes was lost: " + text);
+  host_.post(core::EndRequested{"the warden of the local nodes was lost"});
+  // Nobody is left to report the daemons' ends; they were told to end by losing their parent.
+  for (const auto& [rank, node] : core_.roster().nodes()) {
+    asio::post(io_, [this, rank = rank] {
+      host_.post(core::DaemonExited{rank, "its warden was lost"});
+    });
+  }
+}
+
+void HeadProgram::wait_for_signals() {
+  signals_.async_wait([this](std::error_code error, int number) {
+    if (error) return;
+    host_.post(core::EndRequested{fmt::format("the head got {}", strsignal(number))});
+    wait_for_signals();
+  });
+}
+
+void HeadProgram::watch_keepalive() {
+  if (!setup_.options.keepalive_fd) return;
+  if (keepalive_ == nullptr) {
+    keepalive_ = std::make_unique<asio::posix::stream_descriptor>(io_, *setup_.options.keepalive_fd);
+  }
+  keepalive_->async_read_some(asio::buffer(keepalive_byte_), [this](std::error_code error, std::size_t) {
+    if (error == asio::error::operation_aborted) return;
+    if (error) {
+      host_.post(core::EndRequested{"whoever started the DVM went away"});
+    } else {
+      watch_keepalive();
+    }
+  });
+}
+
+// ---- the end ----
+
+void HeadProgram::begin_exit(const core::Exit& action) {
+  exit_status_ = action.status;
+  log_note("errmgr", action.status == 0 ? 1 : 0, "ending: " + action.reason);
+  timers_.cancel_all();
+  links_.shutdown();
+  launcher_.shutdown();
+}
+
+// Last of all the clients: who waits for the end is answered when everything is gone.
+void HeadProgram::on_shutdown_done() {
+  if (auto removed = remove_dvm_directory(std::string(setup_.info.directory, 0,
+                                                      setup_.info.directory.rfind('/')),
+                                          setup_.info.name);
+      !removed) {
+    log_error(removed.error().message);
+  }
+  clients_.shutdown();
+  signals_.cancel();
+  if (keepalive_) keepalive_->cancel();
+}
+
+}  // namespace tide::head

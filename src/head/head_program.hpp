@@ -1,0 +1,92 @@
+// The head as a program: its core wired to links, clients, launcher and run directory.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/signal_set.hpp>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/counters.hpp"
+#include "base/params.hpp"
+#include "base/run_directory.hpp"
+#include "core/head_core.hpp"
+#include "head/options.hpp"
+#include "launch/local_launcher.hpp"
+#include "net/client_hub.hpp"
+#include "rim/core_host.hpp"
+#include "rim/link_port.hpp"
+#include "rim/timer_wheel.hpp"
+
+namespace tide::head {
+
+struct HeadSetup {
+  HeadOptions options;
+  Params params;
+  Failpoints failpoints;
+  DvmInfo info;      // the run directory exists and is ours
+  std::string key;   // fresh for this DVM
+  std::string prted_path;
+};
+
+class HeadProgram : private rim::RimEffects,
+                    private net::ClientHandler,
+                    private launch::LaunchHandler {
+ public:
+  // `ready` is called once, when the DVM can be used; `progress` with lines for people before.
+  struct Reports {
+    std::function<void(const DvmInfo&)> ready;
+    std::function<void(const std::string&)> progress;
+  };
+  HeadProgram(HeadSetup setup, Reports reports);
+
+  // Starts the DVM and serves it until its end. Returns the exit status for main().
+  int run();
+
+ private:
+  void perform(core::Action action) override;
+  void fail(core::Action action) override;
+
+  void on_client_connected(ClientId client, std::uint32_t pid) override;
+  void on_client_message(ClientId client, wire::ClientRequest request, Bytes payload) override;
+  void on_client_gone(ClientId client) override;
+  void on_client_refused(const std::string& text) override;
+
+  void on_daemon_started(Rank rank, pid_t pid) override;
+  void on_daemon_launch_failed(Rank rank, std::string text) override;
+  void on_daemon_exited(Rank rank, std::string text) override;
+  void on_warden_lost(std::string text) override;
+  void on_shutdown_done() override;
+
+  Status open_doors();
+  void start_dvm();
+  void launch_daemons(const core::LaunchDaemons& action);
+  void announce_ready(const core::AnnounceReady& action);
+  void reply_from_rim(const core::ReplyFromRim& action);
+  void reply_status(core::ReplyStatus action);
+  void begin_exit(const core::Exit& action);
+  void wait_for_signals();
+  void watch_keepalive();
+
+  HeadSetup setup_;
+  Reports reports_;
+  asio::io_context io_;
+  Counters counters_;
+  core::HeadCore core_;
+  rim::CoreHost<core::HeadCore> host_;
+  rim::TimerWheel timers_;
+  rim::LinkPort links_;
+  net::ClientHub clients_;
+  launch::LocalLauncher launcher_;
+  asio::signal_set signals_;
+  std::unique_ptr<asio::posix::stream_descriptor> keepalive_;
+  std::array<char, 16> keepalive_byte_{};
+  std::vector<wire::Endpoint> endpoints_;
+  Counter client_connections_;
+  int exit_status_ = 0;
+};
+
+}  // namespace tide::head

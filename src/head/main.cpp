@@ -1,0 +1,176 @@
+// prte: the head of a DVM.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "base/log.hpp"
+#include "exec/descriptor_limit.hpp"
+#include "head/daemonize.hpp"
+#include "head/head_program.hpp"
+#include "head/options.hpp"
+
+namespace tide::head {
+namespace {
+
+int fail(const std::string& text, int status = 1) {
+  std::fprintf(stderr, "prte: %s\n", text.c_str());
+  return status;
+}
+
+Result<std::string> sibling(const char* name) {
+  std::array<char, PATH_MAX> path{};
+  const ssize_t length = readlink("/proc/self/exe", path.data(), path.size() - 1);
+  if (length < 0) return system_error("cannot find where prte is installed", errno);
+  std::string out(path.data(), static_cast<std::size_t>(length));
+  out.replace(out.rfind('/') + 1, std::string::npos, name);
+  if (access(out.c_str(), X_OK) != 0) return system_error("cannot use " + out, errno);
+  return out;
+}
+
+Result<std::string> random_bytes(std::size_t count) {
+  std::string out(count, '\0');
+  if (getrandom(out.data(), count, 0) != static_cast<ssize_t>(count)) {
+    return system_error("no random bytes for the DVM's key", errno);
+  }
+  return out;
+}
+
+std::string short_host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  gethostname(name.data(), name.size() - 1);
+  const std::string full(name.data());
+  return full.substr(0, full.find('.'));
+}
+
+// Sweeps what dead DVMs of this user left, then takes a directory for this one.
+Result<DvmInfo> take_directory(const HeadOptions& options, const Params& params) {
+  const auto base = run_base_path(params.get_string("prte_tmpdir_base"));
+  if (auto others = list_dvms(base)) {
+    for (const auto& other : *others) {
+      if (other.alive) continue;
+      if (auto removed = remove_dvm_directory(base, other.name); !removed) {
+        std::fprintf(stderr, "prte: left by an earlier DVM: %s\n", removed.error().message.c_str());
+      }
+    }
+  }
+  auto salt = random_bytes(4);
+  if (!salt) return salt.error();
+  std::string hex;
+  for (const char byte : *salt) hex += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  DvmInfo info;
+  info.name = options.dvm_name.empty() ? fmt::format("dvm-{}", getpid()) : options.dvm_name;
+  info.dvm_id = fmt::format("tide-{}-{}-{}", short_host_name(), getpid(), hex);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  info.started_unix_ms = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+  return create_dvm_directory(base, std::move(info));
+}
+
+// `-` is standard output, `+` standard error, anything else a file.
+Status write_report(const std::string& where, const std::string& text) {
+  if (where.empty()) return ok_status();
+  if (where == "-" || where == "+") {
+    std::fprintf(where == "-" ? stdout : stderr, "%s\n", text.c_str());
+    std::fflush(where == "-" ? stdout : stderr);
+    return ok_status();
+  }
+  std::FILE* file = std::fopen(where.c_str(), "we");
+  if (file == nullptr) return system_error("cannot write " + where, errno);
+  const bool written = std::fprintf(file, "%s\n", text.c_str()) > 0;
+  if (std::fclose(file) != 0 || !written) return system_error("cannot write " + where, errno);
+  return ok_status();
+}
+
+void announce(const HeadOptions& options, const DvmInfo& info, ReadyPipe& pipe) {
+  for (const auto& [where, text] : {std::pair{options.report_uri, info.uri},
+                                    std::pair{options.report_pid, std::to_string(info.pid)}}) {
+    if (auto written = write_report(where, text); !written) log_error(written.error().message);
+  }
+  if (options.daemonize && !options.no_ready_message) {
+    std::printf("DVM %s is ready: %u node%s, %u slot%s (pid %u)\n", info.name.c_str(), info.nodes,
+                info.nodes == 1 ? "" : "s", info.slots, info.slots == 1 ? "" : "s", info.pid);
+  } else if (!options.no_ready_message) {
+    std::printf("DVM ready\n");
+  }
+  std::fflush(stdout);
+  if (options.ready_fd) {
+    if (write(*options.ready_fd, "K", 1) != 1) log_warning("nobody took the ready byte");
+    close(*options.ready_fd);
+  }
+  pipe.announce();
+}
+
+int serve(const HeadOptions& options, Params params, Failpoints failpoints, ReadyPipe& pipe) {
+  auto prted = sibling("prted");
+  if (!prted) return fail(prted.error().message);
+  auto info = take_directory(options, params);
+  if (!info) return fail(info.error().message);
+  auto key = random_bytes(32);
+  if (!key) return fail(key.error().message);
+  LogConfig log{.path = options.daemonize ? dvm_log_path(info->directory, "head") : "",
+                .program = "prte",
+                .node = "head",
+                .verbosity = log_verbosity(params)};
+  if (auto started = log_init(std::move(log)); !started) return fail(started.error().message);
+  if (auto raised = exec::raise_descriptor_limit(); !raised) log_warning(raised.error().message);
+  const std::string base(info->directory, 0, info->directory.rfind('/'));
+  const std::string name = info->name;
+  int status = 1;
+  {
+    HeadProgram program({options, std::move(params), std::move(failpoints), std::move(*info),
+                         std::move(*key), std::move(*prted)},
+                        {.ready = [&](const DvmInfo& ready) { announce(options, ready, pipe); },
+                         .progress =
+                             [&](const std::string& text) {
+                               if (pipe.announced()) return;
+                               const bool failure = text.find("could not be") != std::string::npos;
+                               if (options.show_progress || failure) {
+                                 std::fprintf(stderr, "%s\n", text.c_str());
+                               }
+                             }});
+    status = program.run();
+  }
+  log_shutdown();
+  // Gone already after an orderly end; a start that failed early leaves it.
+  if (auto removed = remove_dvm_directory(base, name); !removed) {
+    std::fprintf(stderr, "prte: %s\n", removed.error().message.c_str());
+  }
+  return status;
+}
+
+}  // namespace
+}  // namespace tide::head
+
+int main(int argc, char** argv) {
+  using namespace tide;
+  using namespace tide::head;
+  auto parsed = parse_options(argc, argv);
+  if (!parsed) return fail(parsed.error().message, 2);
+  if (parsed->print) {
+    std::fputs(parsed->print->c_str(), stdout);
+    return 0;
+  }
+  auto params = Params::load(standard_param_inputs(parsed->options.params, environ));
+  if (!params) return fail(params.error().message, 2);
+  auto failpoints = Failpoints::parse(params->get_string("tide_failpoint"));
+  if (!failpoints) return fail(failpoints.error().message, 2);
+  std::signal(SIGPIPE, SIG_IGN);
+  ReadyPipe pipe;
+  if (parsed->options.daemonize) {
+    auto forked = daemonize(pipe);
+    if (!forked) return fail(forked.error().message);
+    if (*forked) return **forked;  // the parent: the child is ready, or has failed
+  }
+  return serve(parsed->options, std::move(*params), std::move(*failpoints), pipe);
+}
