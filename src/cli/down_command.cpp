@@ -30,6 +30,14 @@ bool may_be_ending(ErrorCode code) {
   return code == ErrorCode::kConnectionLost || code == ErrorCode::kTimedOut;
 }
 
+// Asks the head to end and hangs up: it does not end while somebody still listens.
+Result<wire::ClientReply> ask_to_end(DvmConnection connection, bool force,
+                                     std::uint32_t timeout_ms) {
+  wire::ClientRequest request;
+  request.mutable_down()->set_force(force);
+  return ask(connection.channel, std::move(request), timeout_ms);
+}
+
 int end_dvm(const ClientContext& context, const DvmInfo& dvm) {
   const ProcessHandle head(static_cast<pid_t>(dvm.pid));
   // Looked at again now that the handle is held: the number may have come to mean another.
@@ -41,9 +49,8 @@ int end_dvm(const ClientContext& context, const DvmInfo& dvm) {
 
   const std::uint32_t timeout_ms =
       context.params.get_duration_ms("tide_shutdown_timeout") + kMarginMs;
-  wire::ClientRequest request;
-  request.mutable_down()->set_force(force);
-  const Result<wire::ClientReply> reply = ask(connection->channel, std::move(request), timeout_ms);
+  const Result<wire::ClientReply> reply =
+      ask_to_end(std::move(*connection), force, timeout_ms);
   if (!reply && !may_be_ending(reply.error().code)) return fail(context.line, reply.error());
   if (head.wait_gone(timeout_ms)) {
     print("DVM " + dvm.name + " has ended\n");

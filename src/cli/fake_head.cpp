@@ -32,6 +32,15 @@ ScratchDirectory::~ScratchDirectory() {
   std::filesystem::remove_all(path_, ignored);
 }
 
+TestSignals::TestSignals() {
+  pthread_sigmask(SIG_SETMASK, nullptr, &mask_);
+  source_.emplace(SignalSource::open().value());
+}
+
+TestSignals::~TestSignals() {
+  pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+}
+
 FakeHead::FakeHead(const std::string& path) : decoder_(net::kDefaultMaxMessageBytes) {
   listen_fd_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_un address{};

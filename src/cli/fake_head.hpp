@@ -1,10 +1,13 @@
 // For tests: the head's end of the local socket, played by the test step by step.
 #pragma once
 
+#include <csignal>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "cli/signal_source.hpp"
 #include "net/frame.hpp"
 #include "wire/client.pb.h"
 
@@ -21,6 +24,20 @@ class ScratchDirectory {
 
  private:
   std::string path_;
+};
+
+// Signals taken from a source for the length of a test, and then as before.
+class TestSignals {
+ public:
+  TestSignals();
+  TestSignals(const TestSignals&) = delete;
+  TestSignals& operator=(const TestSignals&) = delete;
+  ~TestSignals();
+  SignalSource& source() { return *source_; }
+
+ private:
+  sigset_t mask_{};
+  std::optional<SignalSource> source_;
 };
 
 class FakeHead {

@@ -18,12 +18,6 @@ constexpr std::uint32_t kLongMs = 20'000;
 // Shell scripts play the head: $2 is the keepalive descriptor, $4 the one for the ready word.
 class PrivateHeadTest : public testing::Test {
  protected:
-  PrivateHeadTest() {
-    pthread_sigmask(SIG_SETMASK, nullptr, &mask_);
-    signals_.emplace(SignalSource::open());
-  }
-  ~PrivateHeadTest() override { pthread_sigmask(SIG_SETMASK, &mask_, nullptr); }
-
   PrivateHead start(const std::string& body) {
     const std::string path = scratch_.path() + "/head";
     std::ofstream(path) << "#!/bin/bash\n" << body << "\n";
@@ -32,11 +26,10 @@ class PrivateHeadTest : public testing::Test {
     TIDE_CHECK(head.ok());
     return std::move(head).value();
   }
-  SignalSource& signals() { return signals_->value(); }
+  SignalSource& signals() { return signals_.source(); }
 
   ScratchDirectory scratch_;
-  sigset_t mask_{};
-  std::optional<Result<SignalSource>> signals_;
+  TestSignals signals_;
 };
 
 TEST_F(PrivateHeadTest, GetsReadyAndEndsWhenWeLetGo) {

@@ -209,12 +209,7 @@ TEST_F(RunLoopTest, AReaderThatGoesAwayEndsTheJob) {
 
 class RunLoopSignals : public RunLoopTest {
  protected:
-  RunLoopSignals() {
-    pthread_sigmask(SIG_SETMASK, nullptr, &mask_);
-    signals_.emplace(SignalSource::open());
-  }
-  ~RunLoopSignals() override { pthread_sigmask(SIG_SETMASK, &mask_, nullptr); }
-  SignalSource* signals() { return &signals_->value(); }
+  SignalSource* signals() { return &signals_.source(); }
 
   void expect_kill(int signal, bool terminate) {
     const FakeHead::Request request = head_.receive();
@@ -224,8 +219,7 @@ class RunLoopSignals : public RunLoopTest {
     EXPECT_EQ(request.message.kill().terminate(), terminate);
   }
 
-  sigset_t mask_{};
-  std::optional<Result<SignalSource>> signals_;
+  TestSignals signals_;
 };
 
 TEST_F(RunLoopSignals, FirstEndsSecondKillsThirdLeaves) {

@@ -94,9 +94,6 @@ struct Reply {
   wire::ClientReply reply;
   Bytes payload;
 };
-struct DropClient {
-  ClientId client;
-};
 // The rim owns these answers: parameters, flight recorder and failpoints are not core state.
 struct ReplyFromRim {
   ClientId client;
@@ -117,12 +114,17 @@ struct Progress {  // start-up progress, for people
 // ---- both ----
 
 enum class Subsystem : std::uint8_t { kState, kPlm, kRmaps, kRas, kErrmgr, kRouted, kOdls, kIof, kNet };
+inline constexpr std::size_t kSubsystems = 9;
 
 // A line for the log. Verbosity 0 is always shown.
 struct Note {
   Subsystem subsystem = Subsystem::kState;
   std::uint8_t verbosity = 0;
   std::string text;
+};
+// Lets go what is held at a failpoint of this program.
+struct ReleaseFailpoint {
+  std::string name;
 };
 struct Exit {  // the program ends; everything it started is gone or is ended by its warden
   int status = 0;
@@ -132,8 +134,8 @@ struct Exit {  // the program ends; everything it started is gone or is ended by
 // One variant for both programs: the shared overlay emits into the same list as the cores.
 using Action = std::variant<Connect, Send, CloseLink, StartTimer, SpawnProc, SignalProc, GrantOutput,
                             WriteInput, CloseInput, ForgetProc, LaunchDaemons,
-                            EndDaemon, Probe, Reply, DropClient, ReplyFromRim, ReplyStatus,
-                            AnnounceReady, Progress, Note, Exit>;
+                            EndDaemon, Probe, Reply, ReplyFromRim, ReplyStatus,
+                            AnnounceReady, Progress, Note, ReleaseFailpoint, Exit>;
 using Actions = std::vector<Action>;
 
 }  // namespace tide::core

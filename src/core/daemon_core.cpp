@@ -49,6 +49,9 @@ void DaemonCore::end(int status, std::string reason) {
 
 void DaemonCore::on_operation(const wire::Operation& operation) {
   jobs_.on_applied(overlay_.membership().serial());
+  if (operation.has_release()) {
+    out_.emplace_back(ReleaseFailpoint{operation.release().failpoint()});
+  }
   if (operation.has_shutdown()) end(0, "the DVM was shut down");
 }
 

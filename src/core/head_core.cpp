@@ -13,6 +13,7 @@ constexpr std::uint64_t kAckEvery = 64;
 
 HeadCore::HeadCore(HeadConfig config)
     : config_(std::move(config)),
+      notes_(out_, config_.jobs.verbosity),
       overlay_(config_.overlay, *this, timers_, out_),
       roster_(config_.roster, overlay_, *this, timers_, out_),
       jobs_(config_.jobs, roster_, *this, timers_, out_) {}
@@ -41,23 +42,20 @@ void HeadCore::handle(const TimerFired& event) {
 // ---- start ----
 
 void HeadCore::note_state(JobState from, JobState to, const char* cause) {
-  if (config_.jobs.state_verbosity < 1) return;
-  out_.emplace_back(Note{Subsystem::kState, 1,
-                         fmt::format("job {}@0: {} -> {} ({})", config_.dvm_id, job_state_name(from),
-                                     job_state_name(to), cause)});
+  notes_.add(Subsystem::kState, 1, "job {}@0: {} -> {} ({})", config_.dvm_id, job_state_name(from),
+             job_state_name(to), cause);
 }
 
 void HeadCore::note_table() {
   for (const auto& row : job_state_table()) {
-    out_.emplace_back(Note{Subsystem::kState, 5,
-                           fmt::format("table: {} ({}) -> {}", job_state_name(row.state),
-                                       static_cast<std::uint32_t>(row.state), row.handler)});
+    notes_.add(Subsystem::kState, 5, "table: {} ({}) -> {}", job_state_name(row.state),
+               static_cast<std::uint32_t>(row.state), row.handler);
   }
 }
 
 void HeadCore::handle(const StartDvm& event) {
   started_ms_ = now_ms_;
-  if (config_.jobs.state_verbosity >= 5) note_table();
+  note_table();
   note_state(JobState::kInit, JobState::kInitComplete, "the DVM itself");
   note_state(JobState::kInitComplete, JobState::kAllocate, "identified");
   note_state(JobState::kAllocate, JobState::kAllocationComplete, "nodes are known");
@@ -260,8 +258,14 @@ void HeadCore::handle(const ClientMessage& event) {
     case wire::ClientRequest::kInput:
       jobs_.input(request.input(), event.payload);
       return;
+    case wire::ClientRequest::kRelease: {
+      wire::Operation operation;
+      operation.mutable_release()->set_failpoint(request.release().name());
+      overlay_.broadcast(std::move(operation));
+      out_.emplace_back(ReplyFromRim{event.client, request});
+      return;
+    }
     case wire::ClientRequest::kParams:
-    case wire::ClientRequest::kRelease:
     case wire::ClientRequest::kRecorder:
       out_.emplace_back(ReplyFromRim{event.client, request});
       return;
@@ -347,8 +351,7 @@ void HeadCore::end_remaining_daemons() {
   }
   force_ended_ = true;
   for (const auto& [rank, node] : roster_.nodes()) {
-    out_.emplace_back(Note{Subsystem::kErrmgr, 0,
-                           fmt::format("the daemon on node {} does not end and is killed", node.name)});
+    notes_.add(Subsystem::kErrmgr, 0, "the daemon on node {} does not end and is killed", node.name);
     out_.emplace_back(EndDaemon{rank});
   }
   out_.emplace_back(timers_.arm(TimerKind::kShutdown, config_.shutdown_timeout_ms));

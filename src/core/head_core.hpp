@@ -115,6 +115,7 @@ class HeadCore : private OverlayListener, private RosterListener, private Daemon
 
   HeadConfig config_;
   Actions out_;
+  Notes notes_;
   TimerBook timers_;
   Overlay overlay_;
   Roster roster_;

@@ -43,7 +43,8 @@ JobBoard::JobBoard(JobBoardConfig config, Roster& roster, DaemonPort& daemons, T
       roster_(roster),
       daemons_(daemons),
       timers_(timers),
-      out_(out) {}
+      out_(out),
+      notes_(out, config_.verbosity) {}
 
 JobBoard::Job* JobBoard::find(JobId id) {
   const auto found = jobs_.find(id);
@@ -101,12 +102,8 @@ void JobBoard::run_transitions() {
     Job* job = find(next.job);
     // A job that failed meanwhile does not go on: its pending steps are void.
     if (job == nullptr || !job_may_go(job->state, next.state)) continue;
-    if (config_.state_verbosity >= 1) {
-      out_.emplace_back(Note{Subsystem::kState, 1,
-                             fmt::format("job {}: {} -> {} ({})", job->nspace,
-                                         job_state_name(job->state), job_state_name(next.state),
-                                         next.cause)});
-    }
+    notes_.add(Subsystem::kState, 1, "job {}: {} -> {} ({})", job->nspace,
+               job_state_name(job->state), job_state_name(next.state), next.cause);
     job->state = next.state;
     enter(*job, next.cause);
   }
@@ -193,6 +190,8 @@ void JobBoard::claim_slots(Job& job) {
   job.procs.resize(job.placements.size());
   for (const auto& placement : job.placements) {
     job.shares[placement.daemon].ranks.push_back(placement.rank.value());
+    notes_.add(Subsystem::kRmaps, 5, "job {}: process {} on node {}", job.nspace,
+               placement.rank.value(), roster_.find(placement.daemon)->name);
     ++roster_.find(placement.daemon)->used;
   }
   go(job, JobState::kSystemPrep, fmt::format("on {} nodes", job.shares.size()));

@@ -13,6 +13,7 @@
 #include "core/daemon_port.hpp"
 #include "core/job_state.hpp"
 #include "core/mapper.hpp"
+#include "core/notes.hpp"
 #include "core/rank_set.hpp"
 #include "core/roster.hpp"
 #include "core/timers.hpp"
@@ -23,7 +24,7 @@ struct JobBoardConfig {
   std::string dvm_id;
   std::uint32_t stream_window_bytes = 256 * 1024;
   std::uint32_t history_jobs = 1000;
-  std::uint8_t state_verbosity = 0;
+  Verbosity verbosity{};
 };
 
 class JobBoard {
@@ -125,6 +126,7 @@ class JobBoard {
   DaemonPort& daemons_;
   TimerBook& timers_;
   Actions& out_;
+  Notes notes_;
   std::map<JobId, Job> jobs_;
   std::deque<wire::JobStatus> history_;  // newest last
   std::deque<Transition> transitions_;

@@ -22,7 +22,7 @@ void set_variable(std::vector<wire::EnvDirective>& list, std::string name, std::
 }  // namespace
 
 LocalJobs::LocalJobs(LocalJobsConfig config, HeadPath& head, TimerBook& timers, Actions& out)
-    : config_(std::move(config)), head_(head), timers_(timers), out_(out) {}
+    : config_(std::move(config)), head_(head), timers_(timers), out_(out), notes_(out, config_.verbosity) {}
 
 LocalJobs::Proc* LocalJobs::find(const ProcKey& key, Job** job) {
   const auto found = jobs_.find(key.job);
@@ -50,6 +50,8 @@ void LocalJobs::launch(const wire::LaunchCommon& common, const wire::LaunchSlice
     job.procs.emplace(ProcRank(launch.rank()), std::move(proc));
   }
   job.held = applied.value() < common.mapped_at();
+  notes_.add(Subsystem::kOdls, 1, "job {}: {} of its {} processes are for this node",
+             common.nspace(), slice.procs_size(), common.size());
   if (!job.held) start(id, job);
 }
 
@@ -90,6 +92,8 @@ void LocalJobs::handle(const ProcSpawned& event) {
   Proc* proc = find(event.proc, &job);
   if (proc == nullptr || proc->state != ProcState::kInit) return;
   proc->pid = event.pid;
+  notes_.add(Subsystem::kOdls, 1, "job {}: process {} runs, pid {}", job->common.nspace(),
+             event.proc.rank.value(), event.pid);
   proc->state = ProcState::kRunning;
   // Ending was ordered while it was being started: it must not be missed by that.
   if (job->step != Step::kNone) out_.emplace_back(SignalProc{event.proc, SIGKILL});
@@ -120,6 +124,8 @@ void LocalJobs::handle(const ProcSpawnFailed& event) {
 
 void LocalJobs::attempted(JobId id, Job& job) {
   if (++job.attempted < job.procs.size()) return;
+  notes_.add(Subsystem::kState, 1, "job {}: {}", job.common.nspace(),
+             job_state_name(JobState::kLocalLaunchComplete));
   job.launched = reduction(id, job, wire::ReductionId::LAUNCHED);
   head_.contribute(*job.launched);
   finish(id, job);
@@ -180,6 +186,8 @@ void LocalJobs::fail_early(JobId id, const Proc& proc) {
 void LocalJobs::settle(JobId id, Job& job, Proc& proc) {
   if (proc.ended || !proc.exited || proc.streams[0].open || proc.streams[1].open) return;
   proc.ended = true;
+  notes_.add(Subsystem::kOdls, 1, "job {}: process {} ended, status {}, signal {}",
+             job.common.nspace(), proc.launch.rank(), proc.exit_code, proc.signal);
   if (!is_error(proc.state)) {
     const bool abnormal = proc.exit_code != 0 || proc.signal != 0;
     proc.state = abnormal ? ProcState::kAborted : ProcState::kTerminated;
@@ -194,6 +202,7 @@ void LocalJobs::finish(JobId id, Job& job) {
   timers_.cancel(TimerKind::kDrain, id.value());
   for (const auto& [rank, proc] : job.procs) out_.emplace_back(ForgetProc{ProcKey{id, rank}});
   wire::UpBody body;
+  notes_.add(Subsystem::kIof, 1, "job {}: its output here is complete", job.common.nspace());
   body.mutable_output_complete()->set_job(id.value());
   head_.send_to_head(std::move(body), {});
   job.finished = reduction(id, job, wire::ReductionId::ENDED);

@@ -9,6 +9,7 @@
 
 #include "core/actions.hpp"
 #include "core/job_state.hpp"
+#include "core/notes.hpp"
 #include "core/timers.hpp"
 
 namespace tide::core {
@@ -19,6 +20,7 @@ struct LocalJobsConfig {
   std::uint32_t kill_grace_ms = 2'000;   // between SIGTERM, SIGKILL and giving up
   std::uint32_t drain_grace_ms = 1'000;  // output of an ended process held open and silent
   std::uint32_t input_window_bytes = 65'536;
+  Verbosity verbosity{};
 };
 
 // The way to the head, as the jobs see it.
@@ -101,6 +103,7 @@ class LocalJobs {
   HeadPath& head_;
   TimerBook& timers_;
   Actions& out_;
+  Notes notes_;
   std::map<JobId, Job> jobs_;
 };
 

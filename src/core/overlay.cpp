@@ -14,6 +14,7 @@ Overlay::Overlay(OverlayConfig config, OverlayListener& listener, TimerBook& tim
       listener_(listener),
       timers_(timers),
       out_(out),
+      notes_(out, config.verbosity),
       membership_(config.radix),
       reducer_(config.self),
       joined_(config.self == kHeadRank) {}
@@ -41,10 +42,6 @@ void Overlay::close(LinkId link, wire::GoodbyeReason reason, std::string text) {
   const auto child = children_.find(found->second.peer);
   if (child != children_.end() && child->second == link) children_.erase(child);
   links_.erase(found);
-}
-
-void Overlay::note(std::uint8_t verbosity, std::string text) {
-  out_.emplace_back(Note{Subsystem::kRouted, verbosity, std::move(text)});
 }
 
 // ---- links come and go ----
@@ -190,7 +187,7 @@ void Overlay::parent_gained(LinkId id) {
     if (other != id && (other == old || link.role == Role::kJoining)) replaced.push_back(other);
   }
   for (const LinkId other : replaced) close(other, wire::GOODBYE_MOVED, "moved in the tree");
-  note(2, fmt::format("attached to rank {}", peer.value()));
+  notes_.add(Subsystem::kRouted, 2, "attached to rank {}", peer.value());
   for (const auto& [rank, link] : children_) {
     wire::LinkMessage resync;
     resync.mutable_resync();
@@ -208,7 +205,7 @@ void Overlay::parent_gained(LinkId id) {
 
 void Overlay::parent_lost(const std::string& reason) {
   lost_reason_ = reason;
-  note(1, fmt::format("lost the link to the parent: {}", reason));
+  notes_.add(Subsystem::kRouted, 1, "lost the link to the parent: {}", reason);
   if (!timers_.armed(TimerKind::kReattachDeadline)) {
     out_.emplace_back(timers_.arm(TimerKind::kReattachDeadline, config_.reattach_timeout_ms));
   }

@@ -12,6 +12,7 @@
 
 #include "core/actions.hpp"
 #include "core/membership.hpp"
+#include "core/notes.hpp"
 #include "core/reducer.hpp"
 #include "core/timers.hpp"
 
@@ -25,6 +26,7 @@ struct OverlayConfig {
   std::uint32_t return_retry_ms = 500;         // hanging on an ancestor: try the proper parent again
   std::uint32_t pending_link_ms = 10'000;      // an accepted link must say what it is for
   std::uint32_t reduction_patience_ms = 50;
+  Verbosity verbosity{};
 };
 
 class OverlayListener {
@@ -130,13 +132,13 @@ class Overlay {
   void try_next_ancestor();
   [[nodiscard]] std::optional<LinkId> next_hop(Rank destination) const;
   void relay_down(const wire::DownScatter& scatter, const Bytes& payload);
-  void note(std::uint8_t verbosity, std::string text);
   void emit_reductions();
 
   OverlayConfig config_;
   OverlayListener& listener_;
   TimerBook& timers_;
   Actions& out_;
+  Notes notes_;
 
   Membership membership_;
   std::map<LinkId, Link> links_;

@@ -131,7 +131,7 @@ void Overlay::adopt(LinkId id, const wire::Attach& attach) {
   children_[link.peer] = id;
   auto& known = child_acknowledged_[link.peer];
   known = std::max(known, Serial(attach.acknowledged()));
-  note(2, fmt::format("adopted rank {}", link.peer.value()));
+  notes_.add(Subsystem::kRouted, 2, "adopted rank {}", link.peer.value());
   forward_operations();
   update_acknowledgement();
 }

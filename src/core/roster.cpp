@@ -16,7 +16,8 @@ Roster::Roster(RosterConfig config, Overlay& overlay, RosterListener& listener, 
       overlay_(overlay),
       listener_(listener),
       timers_(timers),
-      out_(out) {}
+      out_(out),
+      notes_(out, config_.verbosity) {}
 
 Node* Roster::find(Rank rank) {
   const auto found = nodes_.find(rank);
@@ -46,6 +47,8 @@ void Roster::start(const StartDvm& request) {
         LaunchTarget{node.rank, node.name, node.incarnation, node.campaign});
     nodes_.emplace(node.rank, std::move(node));
   }
+  notes_.add(Subsystem::kRas, 1, "allocated {} nodes", nodes_.size());
+  notes_.add(Subsystem::kPlm, 1, "starting {} daemons", launch.targets.size());
   out_.emplace_back(std::move(launch));
   out_.emplace_back(timers_.arm(TimerKind::kStart, config_.start_timeout_ms));
   listener_.on_daemons_launched();
@@ -76,6 +79,8 @@ void Roster::on_report(LinkId link, Rank rank, const wire::Report& report) {
   node->report = report;
   node->pid = report.pid();
   ++reported_;
+  notes_.add(Subsystem::kPlm, 1, "rank {} on node {} reported, pid {}", rank.value(), node->name,
+             node->pid);
   out_.emplace_back(
       Progress{fmt::format("node {} is up ({} of {})", node->name, reported_, nodes_.size())});
   if (reported_ == nodes_.size()) {
@@ -102,6 +107,7 @@ void Roster::wire_up() {
   change->set_span(next_rank_);
   for (auto& [rank, node] : nodes_) {
     node.slots = slots_of(node);
+    notes_.add(Subsystem::kRas, 2, "node {} has {} slots", node.name, node.slots);
     node.state = NodeState::kUp;
     auto* info = change->add_joined();
     info->set_rank(rank.value());
@@ -156,8 +162,7 @@ void Roster::suspect(Rank rank, const std::string& reason, std::uint64_t now_ms)
   node->state = NodeState::kSuspect;
   node->suspect_until_ms = now_ms + config_.suspect_grace_ms;
   node->suspicion = reason;
-  out_.emplace_back(Note{Subsystem::kErrmgr, 1,
-                         fmt::format("node {} is suspected: {}", node->name, reason)});
+  notes_.add(Subsystem::kErrmgr, 1, "node {} is suspected: {}", node->name, reason);
   out_.emplace_back(
       Probe{rank, {node->report.endpoints().begin(), node->report.endpoints().end()}});
   arm_suspects(now_ms);
@@ -167,7 +172,7 @@ void Roster::heard_from(Rank rank) {
   Node* node = find(rank);
   if (node == nullptr || node->state != NodeState::kSuspect) return;
   node->state = NodeState::kUp;
-  out_.emplace_back(Note{Subsystem::kErrmgr, 1, fmt::format("node {} is back", node->name)});
+  notes_.add(Subsystem::kErrmgr, 1, "node {} is back", node->name);
 }
 
 void Roster::on_probe(const ProbeAnswered& event) {
@@ -195,8 +200,7 @@ void Roster::declare_dead(Rank rank, std::string reason) {
   if (found == nodes_.end()) return;
   const Node node = std::move(found->second);
   nodes_.erase(found);
-  out_.emplace_back(
-      Note{Subsystem::kErrmgr, 0, fmt::format("node {} is lost: {}", node.name, reason)});
+  notes_.add(Subsystem::kErrmgr, 0, "node {} is lost: {}", node.name, reason);
   out_.emplace_back(EndDaemon{rank});
   wire::Operation operation;
   operation.mutable_membership()->add_left(rank.value());

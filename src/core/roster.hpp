@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/actions.hpp"
+#include "core/notes.hpp"
 #include "core/overlay.hpp"
 #include "core/timers.hpp"
 
@@ -17,6 +18,7 @@ struct RosterConfig {
   std::uint32_t start_timeout_ms = 60'000;
   std::uint32_t suspect_grace_ms = 5'000;
   std::string default_slots = "cores";  // cores, sockets, hwthreads or a number
+  Verbosity verbosity{};
 };
 
 enum class NodeState : std::uint8_t { kLaunching, kReported, kUp, kSuspect };
@@ -88,6 +90,7 @@ class Roster {
   RosterListener& listener_;
   TimerBook& timers_;
   Actions& out_;
+  Notes notes_;
   std::map<Rank, Node> nodes_;
   std::uint32_t next_rank_ = 1;
   std::uint32_t campaign_ = 0;

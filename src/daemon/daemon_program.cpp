@@ -112,6 +112,8 @@ void DaemonProgram::perform(core::Action action) {
           timers_.start(a);
         } else if constexpr (std::is_same_v<T, core::Note>) {
           log_note(rim::subsystem_name(a.subsystem), a.verbosity, a.text);
+        } else if constexpr (std::is_same_v<T, core::ReleaseFailpoint>) {
+          host_.release(a.name);
         } else if constexpr (std::is_same_v<T, core::Exit>) {
           begin_exit(a);
         } else if (processes_ == nullptr) {

@@ -204,12 +204,14 @@ void HeadProgram::reply_from_rim(const core::ReplyFromRim& action) {
     for (const auto& line : host_.recorder().lines()) {
       reply.mutable_recorder()->add_lines(fmt::format("{} {}", line.time_ms, line.text));
     }
-  } else if (host_.release(action.request.release().name())) {
+  } else if (setup_.failpoints.lookup(action.request.release().name())) {
+    host_.release(action.request.release().name());  // the daemons were told, too
     reply.mutable_done();
   } else {
     reply.mutable_error()->set_code(static_cast<std::uint32_t>(ErrorCode::kNotFound));
-    reply.mutable_error()->set_message(fmt::format("nothing is held at the failpoint '{}'",
-                                                   action.request.release().name()));
+    reply.mutable_error()->set_message(
+        fmt::format("no failpoint '{}' is set; set are: {}", action.request.release().name(),
+                    fmt::join(setup_.failpoints.names(), ", ")));
   }
   clients_.send(action.client, reply, {});
 }

@@ -45,8 +45,7 @@ void ClientConnection::start() {
 void ClientConnection::on_stream_message(RawMessage message) {
   const auto self = shared_from_this();
   wire::ClientRequest request;
-  if (!request.ParseFromString(message.header))
-    return end("it sent a request that can't be read");
+  if (!request.ParseFromString(message.header)) return end("it sent a request that can't be read");
   if (!welcomed_) return take_hello(request);
   if (request.has_hello() || request.body_case() == wire::ClientRequest::BODY_NOT_SET)
     return end("it sent a request that has no place here");

@@ -1,4 +1,5 @@
-// One thin client at the server's end of the local socket: credentials, hello and welcome, requests.
+// One thin client at the server's end of the local socket: credentials, hello and welcome,
+// requests.
 #pragma once
 
 #include <asio/io_context.hpp>

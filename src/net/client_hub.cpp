@@ -49,7 +49,8 @@ Result<stream_protocol::acceptor> open_acceptor(asio::io_context& io, const std:
   stream_protocol::acceptor acceptor(io);
   asio::error_code error;
   acceptor.open(stream_protocol(), error);
-  // On the unbound socket: the file then appears with these permissions, without a moment of others.
+  // On the unbound socket: the file then appears with these permissions, without a moment of
+  // others.
   if (!error && ::fchmod(acceptor.native_handle(), kSocketMode) != 0)
     return system_error("restricting " + path, errno);
   if (!error) acceptor.bind(stream_protocol::endpoint(path), error);
@@ -116,9 +117,9 @@ void ClientHub::Impl::on_accepted(LocalSocket socket) {
   auto client = std::make_shared<ClientConnection>(io_, id, std::move(socket), config_, *this);
   Status status = client->identify();
   if (status && clients_.size() >= config_.max_clients)
-    status = Error{ErrorCode::kOutOfResources,
-                   fmt::format("this DVM serves {} clients already, its maximum",
-                               config_.max_clients)};
+    status =
+        Error{ErrorCode::kOutOfResources,
+              fmt::format("this DVM serves {} clients already, its maximum", config_.max_clients)};
   client->start();
   if (status) {
     clients_.emplace(id, std::move(client));
@@ -185,8 +186,7 @@ void ClientHub::Impl::shutdown(bool flush) {
 void ClientHub::Impl::remove_socket() const {
   struct stat info{};
   if (::lstat(config_.path.c_str(), &info) != 0) return;
-  if (info.st_dev == socket_device_ && info.st_ino == socket_inode_)
-    ::unlink(config_.path.c_str());
+  if (info.st_dev == socket_device_ && info.st_ino == socket_inode_) ::unlink(config_.path.c_str());
 }
 
 // ---- the public face ----
@@ -194,18 +194,28 @@ void ClientHub::Impl::remove_socket() const {
 ClientHub::ClientHub(asio::io_context& io, ClientHubConfig config, ClientHandler& handler)
     : impl_(std::make_shared<Impl>(io, std::move(config), handler)) {}
 
-ClientHub::~ClientHub() { impl_->shutdown(false); }
+ClientHub::~ClientHub() {
+  impl_->shutdown(false);
+}
 
-Status ClientHub::listen() { return impl_->listen(); }
+Status ClientHub::listen() {
+  return impl_->listen();
+}
 
 void ClientHub::send(ClientId client, const wire::ClientReply& reply, Bytes payload) {
   impl_->send(client, reply, std::move(payload));
 }
 
-void ClientHub::drop(ClientId client) { impl_->drop(client); }
+void ClientHub::drop(ClientId client) {
+  impl_->drop(client);
+}
 
-void ClientHub::shutdown() { impl_->shutdown(true); }
+void ClientHub::shutdown() {
+  impl_->shutdown(true);
+}
 
-std::size_t ClientHub::queued_bytes(ClientId client) const { return impl_->queued_bytes(client); }
+std::size_t ClientHub::queued_bytes(ClientId client) const {
+  return impl_->queued_bytes(client);
+}
 
 }  // namespace tide::net

@@ -40,7 +40,7 @@ class RecordingClientHandler : public ClientHandler {
 };
 
 class ClientFixture : public testing::Test {
- protected:
+ public:
   ClientFixture() {
     std::string pattern = std::filesystem::temp_directory_path() / "tide-net-XXXXXX";
     EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
@@ -101,6 +101,7 @@ class RawClient {
       : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const timeval limit{10, 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     path.copy(address.sun_path, sizeof address.sun_path - 1);

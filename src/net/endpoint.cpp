@@ -31,9 +31,8 @@ std::optional<asio::ip::address> address_of(const sockaddr* raw) {
   const auto* v6 = reinterpret_cast<const sockaddr_in6*>(raw);
   asio::ip::address_v6::bytes_type bytes{};
   std::copy_n(std::begin(v6->sin6_addr.s6_addr), bytes.size(), bytes.begin());
-  const asio::ip::address_v6 address(bytes);
-  if (address.is_link_local()) return std::nullopt;
-  return address;
+  if (asio::ip::address_v6(bytes).is_link_local()) return std::nullopt;
+  return asio::ip::address_v6(bytes);
 }
 
 Result<std::vector<wire::Endpoint>> interface_endpoints(bool with_v6, std::uint16_t port) {

@@ -23,9 +23,13 @@ std::uint32_t read_u32(std::string_view bytes) {
   return value;
 }
 
-Error broken(std::string text) { return Error{ErrorCode::kProtocol, std::move(text)}; }
+Error broken(std::string text) {
+  return Error{ErrorCode::kProtocol, std::move(text)};
+}
 
-std::size_t index_of(MessageClass message_class) { return static_cast<std::size_t>(message_class); }
+std::size_t index_of(MessageClass message_class) {
+  return static_cast<std::size_t>(message_class);
+}
 
 // Moves up to `wanted - out.size()` bytes from the front of `bytes` to `out`.
 void take(std::string& out, std::size_t wanted, std::string_view& bytes) {
@@ -110,11 +114,11 @@ Status FrameDecoder::begin_frame() {
   const auto flags = static_cast<std::uint8_t>(prefix_[5]);
   prefix_.clear();
   if (length > kMaxFrameBodyBytes)
-    return broken(fmt::format("a frame of {} bytes is above the maximum of {}", length,
-                              kMaxFrameBodyBytes));
+    return broken(
+        fmt::format("a frame of {} bytes is above the maximum of {}", length, kMaxFrameBodyBytes));
   if (message_class >= kMessageClasses)
-    return broken(fmt::format("a frame of class {}; there are only {}", message_class,
-                              kMessageClasses));
+    return broken(
+        fmt::format("a frame of class {}; there are only {}", message_class, kMessageClasses));
   if ((flags & ~kFlagMore) != 0) return broken(fmt::format("a frame with flags {:#x}", flags));
   const std::size_t least = assemblies_[message_class].started ? 1 : kMessageLengthsBytes;
   if (length < least)
@@ -130,9 +134,9 @@ Status FrameDecoder::begin_message(Assembly& assembly) const {
   const std::size_t header = read_u32(assembly.lengths);
   const std::size_t payload = read_u32(std::string_view(assembly.lengths).substr(4));
   if (header + payload > max_message_bytes_)
-    return broken(fmt::format(
-        "a message of {} bytes is above the maximum of {} (prte_max_msg_size)", header + payload,
-        max_message_bytes_));
+    return broken(
+        fmt::format("a message of {} bytes is above the maximum of {} (prte_max_msg_size)",
+                    header + payload, max_message_bytes_));
   assembly.started = true;
   assembly.header_bytes = header;
   assembly.payload_bytes = payload;

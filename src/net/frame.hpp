@@ -1,9 +1,9 @@
 // The codec of all transports: messages cut into frames, and put together again.
 //
-// A message is a serialized protobuf header and raw payload bytes, in one of two classes. It travels
-// in frames: u32 length of the body, u8 class, u8 flags, body; all numbers little-endian. The body
-// of a message's first frame starts with u32 header length and u32 payload length. Frames of the
-// two classes may alternate, so that control never waits for the end of a bulk message.
+// A message is a serialized protobuf header and raw payload bytes, in one of two classes. It
+// travels in frames: u32 length of the body, u8 class, u8 flags, body; all numbers little-endian.
+// The body of a message's first frame starts with u32 header length and u32 payload length. Frames
+// of the two classes may alternate, so that control never waits for the end of a bulk message.
 #pragma once
 
 #include <array>

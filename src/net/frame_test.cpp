@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace tide::net {
 namespace {
@@ -167,10 +168,11 @@ TEST(Frame, AnyMessagesInAnyPiecesArriveWholeAndInOrderPerClass) {
       RC_ASSERT(decoder.feed(rest.substr(0, count), received).ok());
       rest.remove_prefix(count);
     }
-    std::stable_sort(sent.begin(), sent.end(), [](const RawMessage& a, const RawMessage& b) {
-      return a.message_class < b.message_class;
-    });
-    RC_ASSERT(received == sent);
+    std::vector<RawMessage> expected;
+    for (const auto wanted : {MessageClass::kControl, MessageClass::kBulk})
+      std::copy_if(sent.begin(), sent.end(), std::back_inserter(expected),
+                   [&](const RawMessage& message) { return message.message_class == wanted; });
+    RC_ASSERT(received == expected);
   }));
 }
 
@@ -180,7 +182,8 @@ TEST(Frame, GarbageNeverDeliversMoreThanWasSent) {
     std::vector<RawMessage> out;
     static_cast<void>(decoder.feed(garbage, out));
     std::size_t delivered = 0;
-    for (const RawMessage& message : out) delivered += message.header.size() + message.payload.size();
+    for (const RawMessage& message : out)
+      delivered += message.header.size() + message.payload.size();
     RC_ASSERT(delivered <= garbage.size());
   }));
 }

@@ -27,8 +27,9 @@ Status check_hello(const LinkConfig& config, std::optional<Rank> asked_for,
                  fmt::format("DVM {} does not know DVM {}", config.dvm_id, hello.dvm_id())};
   const Rank peer(hello.rank());
   if (asked_for && peer != *asked_for)
-    return Error{ErrorCode::kPermissionDenied, fmt::format("rank {} answers where rank {} should be",
-                                                           peer.value(), asked_for->value())};
+    return Error{
+        ErrorCode::kPermissionDenied,
+        fmt::format("rank {} answers where rank {} should be", peer.value(), asked_for->value())};
   if (peer == config.rank)
     return Error{ErrorCode::kPermissionDenied,
                  fmt::format("the peer claims to be rank {}, and so are we", peer.value())};

@@ -36,9 +36,8 @@ class Link final : public std::enable_shared_from_this<Link>,
   };
 
   // `asked_for`: the peer we connected to; nothing for an incoming link.
-  Link(asio::io_context& io, LinkId id, std::optional<Rank> asked_for,
-       asio::ip::tcp::socket socket, std::shared_ptr<TlsContext> tls, const LinkConfig& config,
-       Owner& owner);
+  Link(asio::io_context& io, LinkId id, std::optional<Rank> asked_for, asio::ip::tcp::socket socket,
+       std::shared_ptr<TlsContext> tls, const LinkConfig& config, Owner& owner);
   ~Link() override;
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;

@@ -19,9 +19,9 @@ using testing::HasSubstr;
 using testing::Not;
 
 class LinkAttack : public testing::Test {
- protected:
-  void start_head(LinkConfig config) {
-    head = std::make_unique<Node>(io, std::move(config));
+ public:
+  void start_head(const LinkConfig& config) {
+    head = std::make_unique<Node>(io, config);
     endpoints = head->listen();
     port = endpoints.at(0).port();
   }
@@ -148,7 +148,7 @@ TEST_F(LinkAttack, GarbageAndHttpAreTurnedAway) {
 
 // With the right key, and a hello if asked for, then these bytes: how does it end?
 class BrokenPeer : public LinkAttack {
- protected:
+ public:
   void expect_protocol_end(const std::string& bytes, const std::string& text) {
     start_head(link_config(0));
     run_beside(io, [&] {
@@ -176,8 +176,9 @@ TEST_F(BrokenPeer, OversizedMessageEndsTheLink) {
 }
 
 TEST_F(BrokenPeer, GarbageEndsTheLink) {
-  expect_protocol_end(std::string("\x0b\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff", 17),
-                      "can't be read");
+  expect_protocol_end(
+      std::string("\x0b\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff", 17),
+      "can't be read");
 }
 
 TEST_F(BrokenPeer, AnEmptyMessageEndsTheLink) {

@@ -11,8 +11,8 @@
 #include <optional>
 #include <utility>
 
-#include "net/link.hpp"
 #include "net/endpoint.hpp"
+#include "net/link.hpp"
 #include "net/listener.hpp"
 #include "net/refusal_log.hpp"
 #include "net/tcp_connect.hpp"
@@ -25,9 +25,9 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-// With the cap on unauthenticated links reached the oldest has to go once it is this old; until then
-// callers wait in the kernel's queue. An honest handshake takes a few milliseconds, so that a crowd
-// of daemons that start together is served, and a crowd of idlers can't lock them out.
+// With the cap on unauthenticated links reached the oldest has to go once it is this old; until
+// then callers wait in the kernel's queue. An honest handshake takes a few milliseconds, so that a
+// crowd of daemons that start together is served, and a crowd of idlers can't lock them out.
 constexpr std::chrono::milliseconds kCrowdedGrace{250};
 
 Result<tcp::acceptor> open_acceptor(asio::io_context& io, const std::string& address) {
@@ -155,8 +155,8 @@ std::uint32_t LinkHub::Impl::accept_delay_ms() {
 
 void LinkHub::Impl::on_accepted(tcp::socket socket) {
   const LinkId id = new_id();
-  auto link = std::make_shared<Link>(io_, id, std::nullopt, std::move(socket), *tls_, config_,
-                                     *this);
+  auto link =
+      std::make_shared<Link>(io_, id, std::nullopt, std::move(socket), *tls_, config_, *this);
   incoming_.emplace(id, Incoming{link, Clock::now()});
   link->start();
 }
@@ -207,8 +207,7 @@ void LinkHub::Impl::on_dialled(LinkId id, asio::error_code error, tcp::socket so
   Dial& dial = found->second;
   dial.tcp.reset();
   if (error) return dial_failed(id, error == asio::error::connection_refused, error.message());
-  dial.link = std::make_shared<Link>(io_, id, dial.peer, std::move(socket), *tls_, config_,
-                                     *this);
+  dial.link = std::make_shared<Link>(io_, id, dial.peer, std::move(socket), *tls_, config_, *this);
   dial.link->start();
 }
 
@@ -229,8 +228,7 @@ void LinkHub::Impl::give_up_dial(LinkId id) {
   handler_.on_connect_failed(dial.peer, dial.all_refused, dial.failures);
 }
 
-void LinkHub::Impl::probe(std::vector<wire::Endpoint> endpoints,
-                          std::function<void(bool)> answer) {
+void LinkHub::Impl::probe(std::vector<wire::Endpoint> endpoints, std::function<void(bool)> answer) {
   if (down_ || endpoints.empty()) return;
   const std::uint64_t id = ++last_id_;
   probes_[id] = ProbeRun{std::move(endpoints), 0, true, std::move(answer), nullptr};
@@ -332,7 +330,9 @@ void LinkHub::Impl::shutdown(bool with_goodbye) {
 LinkHub::LinkHub(asio::io_context& io, LinkConfig config, LinkHandler& handler)
     : impl_(std::make_shared<Impl>(io, std::move(config), handler)) {}
 
-LinkHub::~LinkHub() { impl_->shutdown(false); }
+LinkHub::~LinkHub() {
+  impl_->shutdown(false);
+}
 
 Result<std::vector<wire::Endpoint>> LinkHub::listen(const std::string& address) {
   return impl_->listen(address);
@@ -355,8 +355,12 @@ void LinkHub::probe(Rank /*rank*/, std::vector<wire::Endpoint> endpoints,
   impl_->probe(std::move(endpoints), std::move(answer));
 }
 
-void LinkHub::shutdown() { impl_->shutdown(true); }
+void LinkHub::shutdown() {
+  impl_->shutdown(true);
+}
 
-std::size_t LinkHub::queued_bytes(LinkId link) const { return impl_->queued_bytes(link); }
+std::size_t LinkHub::queued_bytes(LinkId link) const {
+  return impl_->queued_bytes(link);
+}
 
 }  // namespace tide::net

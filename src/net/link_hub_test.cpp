@@ -55,8 +55,9 @@ class ClosedPort {
 };
 
 class LinkHubTest : public testing::Test {
- protected:
-  void link_them(Node& from, Node& to, std::uint32_t rank, const std::string& address = "127.0.0.1") {
+ public:
+  void link_them(Node& from, Node& to, std::uint32_t rank,
+                 const std::string& address = "127.0.0.1") {
     from.hub->connect(Rank(rank), to.listen(address));
     ASSERT_TRUE(
         run_until(io, [&] { return from.handler.ups.size() == 1 && to.handler.ups.size() == 1; }))
@@ -118,8 +119,9 @@ TEST_F(LinkHubTest, MessagesAndPayloadsArriveBothWays) {
   link_them(daemon, head, 0);
   head.hub->send(head.handler.ups[0].link, false, numbered(1), Bytes("down"));
   daemon.hub->send(daemon.handler.ups[0].link, true, numbered(2), Bytes("up"));
-  ASSERT_TRUE(run_until(
-      io, [&] { return head.handler.messages.size() == 1 && daemon.handler.messages.size() == 1; }));
+  ASSERT_TRUE(run_until(io, [&] {
+    return head.handler.messages.size() == 1 && daemon.handler.messages.size() == 1;
+  }));
   EXPECT_EQ(daemon.handler.messages[0].message.operation_ack().serial(), 1U);
   EXPECT_EQ(daemon.handler.messages[0].payload, Bytes("down"));
   EXPECT_EQ(head.handler.messages[0].message.operation_ack().serial(), 2U);
@@ -292,7 +294,8 @@ TEST_F(LinkHubTest, ProbeTellsListenersFromClosedPorts) {
   const auto endpoints = daemon.listen();
   head.hub->probe(Rank(1), endpoints, [&](bool answer) { listening = answer; });
   head.hub->probe(Rank(2), {closed.where()}, [&](bool answer) { refused = answer; });
-  head.hub->probe(Rank(3), {closed.where(), endpoints[0]}, [&](bool answer) { one_of_two = answer; });
+  head.hub->probe(Rank(3), {closed.where(), endpoints[0]},
+                  [&](bool answer) { one_of_two = answer; });
   EXPECT_FALSE(listening || refused || one_of_two) << "answered from inside the call";
   ASSERT_TRUE(run_until(io, [&] { return listening && refused && one_of_two; }));
   EXPECT_FALSE(*listening);

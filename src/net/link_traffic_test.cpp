@@ -12,13 +12,13 @@ namespace {
 using testing::HasSubstr;
 
 class LinkTraffic : public testing::Test {
- protected:
+ public:
   void link_up(const LinkConfig& head_config, const LinkConfig& daemon_config) {
     head = std::make_unique<Node>(io, head_config);
     daemon = std::make_unique<Node>(daemon_io, daemon_config);
     daemon->hub->connect(Rank(0), head->listen());
-    ASSERT_TRUE(run_both(
-        [&] { return head->handler.ups.size() == 1 && daemon->handler.ups.size() == 1; }));
+    ASSERT_TRUE(
+        run_both([&] { return head->handler.ups.size() == 1 && daemon->handler.ups.size() == 1; }));
     at_head = head->handler.ups[0].link;
     at_daemon = daemon->handler.ups[0].link;
   }
@@ -161,7 +161,7 @@ TEST_F(LinkTraffic, AFrozenPeerIsSilent) {
 
 TEST_F(LinkTraffic, AFrozenPeerIsSilentThoughMuchIsQueuedForIt) {
   link_up(impatient(0), impatient(1));
-  head->hub->send(at_head, true, numbered(1), Bytes(std::string(30'000'000, 'x')));
+  head->hub->send(at_head, true, numbered(1), Bytes(pattern(30'000'000)));
   ASSERT_TRUE(run_until(io, [&] { return head->handler.downs.size() == 1; }));
   EXPECT_EQ(head->handler.downs[0].end, LinkEnd::kSilent);
 }
@@ -171,10 +171,10 @@ TEST_F(LinkTraffic, OurOwnSilenceIsNotBlamedOnThePeer) {
   patient.heartbeat_timeout_ms = 10000;
   link_up(impatient(0), patient);
   // The head does not run for longer than its deadline; the daemon's heartbeats pile up.
-  ASSERT_TRUE(run_until(daemon_io, [&, until = std::chrono::steady_clock::now() +
-                                               std::chrono::milliseconds(400)] {
-    return std::chrono::steady_clock::now() > until;
-  }));
+  ASSERT_TRUE(run_until(
+      daemon_io, [&, until = std::chrono::steady_clock::now() + std::chrono::milliseconds(400)] {
+        return std::chrono::steady_clock::now() > until;
+      }));
   const auto enough = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
   ASSERT_TRUE(run_both([&] { return std::chrono::steady_clock::now() > enough; }));
   EXPECT_TRUE(head->handler.downs.empty());

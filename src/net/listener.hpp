@@ -1,5 +1,5 @@
-// Accepts connections on one socket. When it must not or can't accept it waits, and the kernel keeps
-// the callers in its queue; running out of descriptors is such a case, never an end.
+// Accepts connections on one socket. When it must not or can't accept it waits, and the kernel
+// keeps the callers in its queue; running out of descriptors is such a case, never an end.
 #pragma once
 
 #include <asio/basic_socket_acceptor.hpp>
@@ -51,9 +51,10 @@ class Listener : public std::enable_shared_from_this<Listener<Protocol>> {
     if (handler_ == nullptr) return;
     if (const std::uint32_t delay_ms = handler_->accept_delay_ms(); delay_ms > 0)
       return wait(delay_ms);
-    acceptor_.async_accept([self = this->shared_from_this()](asio::error_code error, Socket socket) {
-      self->accepted(error, std::move(socket));
-    });
+    acceptor_.async_accept(
+        [self = this->shared_from_this()](asio::error_code error, Socket socket) {
+          self->accepted(error, std::move(socket));
+        });
   }
 
   void wait(std::uint32_t delay_ms) {

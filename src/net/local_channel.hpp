@@ -36,8 +36,9 @@ class LocalChannel {
   // what is queued meanwhile. After the last reply the end of the connection is kConnectionLost.
   Result<std::optional<Incoming>> receive(std::uint32_t timeout_ms);
 
-  // Writes what is queued and takes in what has arrived, without waiting. For callers that poll fd()
-  // themselves: readable always, writable while wants_write(); receive(0) then gives the replies.
+  // Writes what is queued and takes in what has arrived, without waiting. For callers that poll
+  // fd() themselves: readable always, writable while wants_write(); receive(0) then gives the
+  // replies.
   Status pump();
 
   [[nodiscard]] int fd() const { return fd_.value; }

@@ -17,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 
 class LocalChannelTest : public ClientFixture {
- protected:
+ public:
   // A socket that is bound and perhaps listened on, but never served.
   int bind_only(bool listening) const {
     const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -49,11 +49,8 @@ TEST_F(LocalChannelTest, ErrorsTellNoSocketFromNobodyThere) {
 TEST_F(LocalChannelTest, AHeadThatDoesNotAnswerIsATimeOut) {
   const int fd = bind_only(true);
   const auto start = std::chrono::steady_clock::now();
-  const auto waiting = LocalChannel::connect(path, 50, "test");  // in the queue, never served
-  ASSERT_FALSE(waiting.ok());
-  EXPECT_EQ(waiting.error().code, ErrorCode::kTimedOut);
-  const RawClient filler(path);
-  EXPECT_EQ(connect_error(50), ErrorCode::kTimedOut);  // the queue is full
+  EXPECT_EQ(connect_error(50), ErrorCode::kTimedOut);  // in the queue, never served
+  EXPECT_EQ(connect_error(50), ErrorCode::kTimedOut);  // the queue is full now
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
   ::close(fd);
 }
@@ -149,8 +146,7 @@ TEST_F(LocalChannelTest, ConnectTime) {
   run_beside(io, [&] {
     constexpr int kConnects = 200;
     const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < kConnects; ++i)
-      ASSERT_TRUE(LocalChannel::connect(path, 5000, "prun").ok());
+    for (int i = 0; i < kConnects; ++i) ASSERT_TRUE(LocalChannel::connect(path, 5000, "prun").ok());
     const std::chrono::duration<double, std::micro> taken =
         std::chrono::steady_clock::now() - start;
     std::printf("[          ] %.0f us to connect and be welcomed\n", taken.count() / kConnects);

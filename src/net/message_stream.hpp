@@ -1,5 +1,5 @@
-// Messages over one connected stream, TLS or local: a loop that reads, and one write at a time of as
-// many frames as there are, control before bulk.
+// Messages over one connected stream, TLS or local: a loop that reads, and one write at a time of
+// as many frames as there are, control before bulk.
 #pragma once
 
 #include <array>

@@ -35,7 +35,9 @@ TEST(PeerCredentials, OfASocketPairAreOurs) {
   ::close(fds[1]);
 }
 
-TEST(PeerCredentials, OfNoSocketAreAnError) { EXPECT_FALSE(peer_credentials(-1).ok()); }
+TEST(PeerCredentials, OfNoSocketAreAnError) {
+  EXPECT_FALSE(peer_credentials(-1).ok());
+}
 
 }  // namespace
 }  // namespace tide::net

@@ -12,7 +12,8 @@ class RefusalLog {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // The line to log now, which counts those left out before it; nothing within a second of the last.
+  // The line to log now, which counts those left out before it; nothing within a second of the
+  // last.
   std::optional<std::string> note(std::string text, Clock::time_point now);
 
  private:

@@ -20,10 +20,9 @@ void TcpConnect::start(const wire::Endpoint& endpoint, std::uint32_t timeout_ms,
   deadline_.async_wait([self = shared_from_this()](asio::error_code wait_error) {
     if (!wait_error) self->finish(asio::error::timed_out);
   });
-  socket_.async_connect({address, static_cast<std::uint16_t>(endpoint.port())},
-                        [self = shared_from_this()](asio::error_code connect_error) {
-                          self->finish(connect_error);
-                        });
+  socket_.async_connect(
+      {address, static_cast<std::uint16_t>(endpoint.port())},
+      [self = shared_from_this()](asio::error_code connect_error) { self->finish(connect_error); });
 }
 
 void TcpConnect::cancel() {

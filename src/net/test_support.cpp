@@ -24,7 +24,9 @@ RawSocket::RawSocket(std::uint32_t port) : fd_(::socket(AF_INET, SOCK_STREAM | S
   EXPECT_EQ(::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
 }
 
-RawSocket::~RawSocket() { ::close(fd_); }
+RawSocket::~RawSocket() {
+  ::close(fd_);
+}
 
 void RawSocket::write(const std::string& bytes) const {
   static_cast<void>(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL));

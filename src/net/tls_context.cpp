@@ -31,7 +31,9 @@ Error tls_error(const char* what) {
 TlsContext::Secret::Secret(std::string the_identity, std::string the_key)
     : identity(std::move(the_identity)), key(std::move(the_key)) {}
 
-TlsContext::Secret::~Secret() { OPENSSL_cleanse(key.data(), key.size()); }
+TlsContext::Secret::~Secret() {
+  OPENSSL_cleanse(key.data(), key.size());
+}
 
 Result<std::shared_ptr<TlsContext>> TlsContext::create(const std::string& identity,
                                                        const std::string& key) {
@@ -71,7 +73,9 @@ Status TlsContext::configure() {
 }
 
 // An external key counts as a resumed session for OpenSSL; anything else was no key at all.
-bool TlsContext::key_was_proven(SSL* ssl) { return SSL_session_reused(ssl) == 1; }
+bool TlsContext::key_was_proven(SSL* ssl) {
+  return SSL_session_reused(ssl) == 1;
+}
 
 int TlsContext::secret_index() {
   static const int index = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);

@@ -4,12 +4,26 @@
 
 namespace tide::rim {
 
+namespace {
+
+core::Verbosity verbosity(const Params& params) {
+  core::Verbosity out{};
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::string name = subsystem_name(static_cast<core::Subsystem>(i));
+    out.at(i) = static_cast<std::uint8_t>(params.get_int(name + "_base_verbose"));
+  }
+  return out;
+}
+
+}  // namespace
+
 core::OverlayConfig overlay_config(const Params& params, Rank self) {
   core::OverlayConfig out;
   out.self = self;
   out.radix = static_cast<std::uint32_t>(params.get_int("rml_radix"));
   out.reattach_timeout_ms = params.get_duration_ms("tide_reattach_timeout");
   out.reduction_patience_ms = params.get_duration_ms("tide_reduction_patience");
+  out.verbosity = verbosity(params);
   return out;
 }
 
@@ -18,6 +32,7 @@ core::LocalJobsConfig local_jobs_config(const Params& params, Rank self, std::st
   out.self = self;
   out.node = std::move(node);
   out.kill_grace_ms = params.get_duration_ms("tide_kill_grace");
+  out.verbosity = verbosity(params);
   return out;
 }
 
@@ -29,7 +44,7 @@ core::HeadConfig head_config(const Params& params) {
   out.roster.default_slots = params.get_string("prte_set_default_slots");
   out.jobs.stream_window_bytes = static_cast<std::uint32_t>(params.get_size("tide_stream_window"));
   out.jobs.history_jobs = static_cast<std::uint32_t>(params.get_int("tide_history_jobs"));
-  out.jobs.state_verbosity = static_cast<std::uint8_t>(params.get_int("state_base_verbose"));
+  out.roster.verbosity = out.jobs.verbosity = verbosity(params);
   out.shutdown_timeout_ms = params.get_duration_ms("tide_shutdown_timeout");
   return out;
 }

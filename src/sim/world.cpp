@@ -133,7 +133,9 @@ core::HeadConfig World::head_config() const {
   config.roster.suspect_grace_ms = 1000;
   config.jobs.dvm_id = "sim";
   config.jobs.stream_window_bytes = config_.window_bytes;
-  config.jobs.state_verbosity = 1;
+  config.overlay.verbosity.fill(2);
+  config.roster.verbosity.fill(2);
+  config.jobs.verbosity.fill(2);
   return config;
 }
 
@@ -275,6 +277,7 @@ void World::launch(const core::LaunchTarget& target) {
     core::DaemonConfig config;
     config.overlay.self = target.rank;
     config.overlay.radix = config_.radix;
+    config.overlay.verbosity.fill(2);
     config.jobs.self = target.rank;
     config.jobs.node = target.node;
     auto& daemon = daemons_[target.rank];

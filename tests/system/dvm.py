@@ -7,6 +7,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -51,6 +52,14 @@ def is_alive(pid):
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
     except OSError:
         return False
+
+
+def transitions_in(log_text, job):
+    """The states that a head's log shows for the job of this number, in order."""
+    steps = re.findall(rf"job \S+@{job}: PRTE_JOB_STATE_(\w+) -> PRTE_JOB_STATE_(\w+)", log_text)
+    for (_, reached), (left, _) in zip(steps, steps[1:]):
+        assert reached == left, f"job {job} leaves {left}, which it had not reached: {steps}"
+    return [steps[0][0]] + [reached for _, reached in steps] if steps else []
 
 
 def processes_in(tmpdir):
@@ -118,6 +127,8 @@ class Dvm:
         assert done.returncode == 0, f"tide down: exit status {done.returncode}\n{done.stdout}{done.stderr}"
         left = self._processes_left()
         assert not left, f"left behind by tide down: {left}"
+        files = self.files_left()
+        assert not files, f"left behind by tide down: {files}"
         return done
 
     def close(self):
@@ -199,6 +210,9 @@ class Dvm:
 
     # ---- its processes and files ----
 
+    def head_pid(self):
+        return self.status()["dvm"]["pid"]
+
     def daemon_pids(self):
         """{node name: pid} of the daemons that live now."""
         return {node["name"]: node["pid"] for node in self.status()["nodes"]}
@@ -212,6 +226,21 @@ class Dvm:
     def processes(self):
         """{pid: command line} of all that runs for this DVM."""
         return processes_in(self.tmpdir)
+
+    def files_left(self):
+        """What there is in the place for run directories; an empty folder is not counted."""
+        return [str(path) for path in self.tmpdir.glob("prte.*/*")]
+
+    def log_text(self, node="head"):
+        """The log of the head or a node as far as it is written; logging is asynchronous."""
+        directory = self.run_directory()
+        path = directory / "logs" / f"{node}.log" if directory else None
+        return path.read_text(errors="replace") if path and path.exists() else ""
+
+    def transitions(self, job):
+        """[state, …] that the head logged for one job (a number), without the common prefix;
+        empty below state_base_verbose 1. Job 0 is the DVM itself."""
+        return transitions_in(self.log_text(), job)
 
     def run_directory(self):
         """The folder with socket, dvm.json and logs; None when there is none."""
