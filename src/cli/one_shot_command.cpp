@@ -42,6 +42,14 @@ int wait_for_head(const ClientContext& context, PrivateHead& head, SignalSource&
   return kExitNoDvm;
 }
 
+// Hangs up when the job has ended, before the head is waited for.
+int connect_and_run(const ClientContext& context, const DvmInfo& dvm, SignalSource& signals,
+                    JobRequest request) {
+  Result<DvmConnection> connection = connect_to_dvm(context, dvm);
+  if (!connection) return fail_without_dvm(context.line, connection.error());
+  return run_job(context, connection->channel, signals, std::move(request));
+}
+
 }  // namespace
 
 int one_shot_command(const ClientContext& context) {
@@ -58,9 +66,7 @@ int one_shot_command(const ClientContext& context) {
   if (!head) return fail(context.line, head.error());
   if (const int status = wait_for_head(context, *head, *signals); status != 0) return status;
 
-  Result<DvmConnection> connection = connect_to_dvm(context, dvm);
-  if (!connection) return fail_without_dvm(context.line, connection.error());
-  const int status = run_job(context, connection->channel, *signals, std::move(request).value());
+  const int status = connect_and_run(context, dvm, *signals, std::move(request).value());
   const std::uint32_t end_timeout_ms =
       context.params.get_duration_ms("tide_shutdown_timeout") + kMarginMs;
   if (!head->end(end_timeout_ms)) {

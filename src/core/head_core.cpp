@@ -20,6 +20,7 @@ HeadCore::HeadCore(HeadConfig config)
 
 Actions HeadCore::on(const Event& event, std::uint64_t now_ms) {
   now_ms_ = now_ms;
+  jobs_.set_now(now_ms);
   if (!exited_) {
     std::visit([this](const auto& e) { handle(e); }, event);
     progress_end();
@@ -41,9 +42,10 @@ void HeadCore::handle(const TimerFired& event) {
 
 // ---- start ----
 
-void HeadCore::note_state(JobState from, JobState to, const char* cause) {
-  notes_.add(Subsystem::kState, 1, "job {}@0: {} -> {} ({})", config_.dvm_id, job_state_name(from),
-             job_state_name(to), cause);
+void HeadCore::go(JobState state, const char* cause) {
+  notes_.add(Subsystem::kState, 1, "job {}@0: {} -> {} ({})", config_.dvm_id, job_state_name(state_),
+             job_state_name(state), cause);
+  state_ = state;
 }
 
 void HeadCore::note_table() {
@@ -56,19 +58,19 @@ void HeadCore::note_table() {
 void HeadCore::handle(const StartDvm& event) {
   started_ms_ = now_ms_;
   note_table();
-  note_state(JobState::kInit, JobState::kInitComplete, "the DVM itself");
-  note_state(JobState::kInitComplete, JobState::kAllocate, "identified");
-  note_state(JobState::kAllocate, JobState::kAllocationComplete, "nodes are known");
-  note_state(JobState::kAllocationComplete, JobState::kLaunchDaemons, "allocated");
+  go(JobState::kInitComplete, "the DVM itself");
+  go(JobState::kAllocate, "identified");
+  go(JobState::kAllocationComplete, "nodes are known");
+  go(JobState::kLaunchDaemons, "allocated");
   roster_.start(event);
 }
 
 void HeadCore::on_daemons_launched() {
-  note_state(JobState::kLaunchDaemons, JobState::kDaemonsLaunched, "the launcher was told");
+  go(JobState::kDaemonsLaunched, "the launcher was told");
 }
 
 void HeadCore::on_daemons_reported() {
-  note_state(JobState::kDaemonsLaunched, JobState::kDaemonsReported, "every daemon has reported");
+  go(JobState::kDaemonsReported, "every daemon has reported");
 }
 
 void HeadCore::on_report(LinkId link, Rank rank, const wire::Report& report) {
@@ -76,7 +78,7 @@ void HeadCore::on_report(LinkId link, Rank rank, const wire::Report& report) {
 }
 
 void HeadCore::on_ready() {
-  note_state(JobState::kDaemonsReported, JobState::kVmReady, "node map and wireup are everywhere");
+  go(JobState::kVmReady, "node map and wireup are everywhere");
   phase_ = Phase::kReady;
   out_.emplace_back(AnnounceReady{static_cast<std::uint32_t>(roster_.nodes().size()),
                                   roster_.total_slots()});
@@ -234,7 +236,7 @@ void HeadCore::handle(const ClientMessage& event) {
         answer(event.client, request.request(),
                Error{ErrorCode::kUnavailable, "the DVM is ending and takes no more jobs"});
       } else {
-        jobs_.submit(event.client, request.request(), request.submit().job(), now_ms_);
+        jobs_.submit(event.client, request.request(), request.submit().job());
       }
       return;
     case wire::ClientRequest::kKill:
@@ -323,11 +325,11 @@ void HeadCore::begin_end(const std::string& reason, bool force) {
 // Looked at after every event: jobs first, then the daemons, then the head itself.
 void HeadCore::progress_end() {
   if (config_.one_shot && phase_ == Phase::kReady && jobs_.submitted() > 0 && jobs_.idle()) {
-    note_state(JobState::kNotified, JobState::kAllJobsComplete, "a one-shot run");
     begin_end("the run is over", false);
   }
   if (phase_ == Phase::kEnding && jobs_.idle()) {
     phase_ = Phase::kShuttingDown;
+    go(JobState::kAllJobsComplete, "no job is left and the DVM ends");
     overlay_.enter_shutdown();
     roster_.enter_shutdown();
     wire::Operation operation;
@@ -339,7 +341,7 @@ void HeadCore::progress_end() {
     out_.emplace_back(timers_.arm(TimerKind::kShutdown, config_.shutdown_timeout_ms));
   }
   if (phase_ == Phase::kShuttingDown && roster_.nodes().empty()) {
-    note_state(JobState::kAllJobsComplete, JobState::kDaemonsTerminated, "every daemon has ended");
+    go(JobState::kDaemonsTerminated, "every daemon has ended");
     finish(failure_ ? 1 : 0, failure_.value_or("shut down"));
   }
 }

@@ -110,7 +110,7 @@ class HeadCore : private OverlayListener, private RosterListener, private Daemon
   void progress_end();
   void end_remaining_daemons();
   void finish(int status, std::string reason);
-  void note_state(JobState from, JobState to, const char* cause);
+  void go(JobState state, const char* cause);
   void note_table();
 
   HeadConfig config_;
@@ -122,6 +122,7 @@ class HeadCore : private OverlayListener, private RosterListener, private Daemon
   JobBoard jobs_;
   std::map<Rank, Peer> peers_;
   Phase phase_ = Phase::kStarting;
+  JobState state_ = JobState::kInit;  // of the daemons' own job, number 0
   std::uint64_t started_ms_ = 0;
   std::uint64_t now_ms_ = 0;
   std::vector<std::pair<ClientId, std::uint32_t>> waiting_for_end_;

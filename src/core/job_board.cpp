@@ -65,8 +65,7 @@ void JobBoard::reply(const Job& job, wire::ClientReply reply, Bytes payload) {
   out_.emplace_back(Reply{*job.owner, std::move(reply), std::move(payload)});
 }
 
-void JobBoard::submit(ClientId client, std::uint32_t request, wire::JobSpec spec,
-                      std::uint64_t now_ms) {
+void JobBoard::submit(ClientId client, std::uint32_t request, wire::JobSpec spec) {
   if (auto problem = bad_spec(spec); !problem.empty()) {
     wire::ClientReply refusal;
     refusal.set_request(request);
@@ -82,7 +81,7 @@ void JobBoard::submit(ClientId client, std::uint32_t request, wire::JobSpec spec
   job.owner = client;
   job.request = request;
   job.spec = std::move(spec);
-  job.submitted_ms = now_ms;
+  job.submitted_ms = now_ms_;
   enter(job, fmt::format("submitted by client {}", client.value()));
   run_transitions();
 }
@@ -263,7 +262,7 @@ void JobBoard::notify_owner(Job& job) {
   go(job, JobState::kNotified, job.owner ? "the owner was told" : "nobody is left to tell");
 }
 
-void JobBoard::clean_up(Job& job) {
+void JobBoard::clean_up(const Job& job) {
   DaemonPort::Slices list;
   for (const auto& [rank, share] : job.shares) {
     wire::DownBody body;
@@ -271,7 +270,7 @@ void JobBoard::clean_up(Job& job) {
     if (job.scattered && roster_.find(rank) != nullptr) list.emplace_back(rank, std::move(body));
   }
   if (!list.empty()) daemons_.scatter(std::move(list), nullptr, {});
-  auto status = status_of(job, 0);
+  auto status = status_of(job, now_ms_);
   status.set_ended(true);
   history_.push_back(std::move(status));
   while (history_.size() > config_.history_jobs) history_.pop_front();

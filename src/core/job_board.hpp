@@ -33,7 +33,9 @@ class JobBoard {
            Actions& out);
 
   // ---- clients ----
-  void submit(ClientId client, std::uint32_t request, wire::JobSpec spec, std::uint64_t now_ms);
+  // What time it is, before anything else in a step.
+  void set_now(std::uint64_t now_ms) { now_ms_ = now_ms; }
+  void submit(ClientId client, std::uint32_t request, wire::JobSpec spec);
   Status kill(const wire::KillJob& order);
   void credit(const wire::ClientCredit& credit);
   void input(const wire::ClientInput& input, const Bytes& data);
@@ -105,7 +107,7 @@ class JobBoard {
   void assemble_launch(Job& job);
   void scatter_launch(Job& job);
   void notify_owner(Job& job);
-  void clean_up(Job& job);
+  void clean_up(const Job& job);
 
   // ---- endings ----
   void fail(Job& job, JobState error, int exit_status, std::string message, int signal);
@@ -133,6 +135,7 @@ class JobBoard {
   std::vector<JobId> early_;             // arrived before the DVM was ready
   bool running_transitions_ = false;
   std::uint32_t next_job_ = 1;
+  std::uint64_t now_ms_ = 0;
 };
 
 }  // namespace tide::core

@@ -171,6 +171,7 @@ void DaemonProgram::on_input_taken(core::ProcKey proc, std::uint32_t bytes) {
 void DaemonProgram::begin_exit(const core::Exit& exit) {
   exit_status_ = exit.status;
   log_note("errmgr", exit.status == 0 ? 1 : 0, "ending: " + exit.reason);
+  host_.stop();
   timers_.cancel_all();
   links_.shutdown();
   processes_->kill_all();

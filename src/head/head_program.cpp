@@ -293,6 +293,7 @@ void HeadProgram::watch_keepalive() {
 void HeadProgram::begin_exit(const core::Exit& action) {
   exit_status_ = action.status;
   log_note("errmgr", action.status == 0 ? 1 : 0, "ending: " + action.reason);
+  host_.stop();
   timers_.cancel_all();
   links_.shutdown();
   launcher_.shutdown();

@@ -5,6 +5,7 @@
 #include <array>
 #include <asio/buffer.hpp>
 #include <asio/io_context.hpp>
+#include <asio/local/stream_protocol.hpp>
 #include <asio/post.hpp>
 #include <asio/ssl/error.hpp>
 #include <asio/steady_timer.hpp>
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -70,8 +72,9 @@ class MessageStream : public std::enable_shared_from_this<MessageStream<Stream>>
   }
 
   // Writes what is queued, says so to the peer by closing our direction, waits for the peer's end
-  // (a close with unread data would destroy what the peer has not read yet), then closes. All of it
-  // within `timeout_ms`. The stream does this on its own: the handler is not called any more.
+  // (over TCP a close with unread data would destroy what the peer has not read yet; a local socket
+  // keeps it, so nobody is waited for), then closes. All of it within `timeout_ms`. The stream does
+  // this on its own: the handler is not called any more.
   void finish(std::uint32_t timeout_ms) {
     if (closed_ || finishing_) return;
     handler_ = nullptr;
@@ -134,8 +137,13 @@ class MessageStream : public std::enable_shared_from_this<MessageStream<Stream>>
     if (!write_broken_ && started_) encoder_.fill(batch_, kBatchBytes);
     if (batch_.empty()) {
       write_pending_ = false;
-      asio::error_code ignored;
-      if (finishing_) socket().shutdown(asio::socket_base::shutdown_send, ignored);
+      if (!finishing_) return;
+      if constexpr (std::is_same_v<Stream, asio::local::stream_protocol::socket>) {
+        close();
+      } else {
+        asio::error_code ignored;
+        socket().shutdown(asio::socket_base::shutdown_send, ignored);
+      }
       return;
     }
     asio::async_write(stream_, asio::buffer(batch_),

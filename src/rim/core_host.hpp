@@ -71,6 +71,10 @@ class CoreHost : private core::Effects, private core::StepObserver<typename Core
     for (auto& resume : std::exchange(held_[name], {})) resume(false);
     return true;
   }
+  // The program ends: what is still delayed never happens.
+  void stop() {
+    for (const auto& timer : delays_) timer->cancel();
+  }
   [[nodiscard]] const FlightRecorder& recorder() const { return recorder_; }
 
  private:
@@ -92,7 +96,11 @@ class CoreHost : private core::Effects, private core::StepObserver<typename Core
       case Failpoint::Kind::kDelay: {
         auto timer = std::make_shared<asio::steady_timer>(io_);
         timer->expires_after(std::chrono::milliseconds(point.delay_ms));
-        timer->async_wait([timer, resume = std::move(resume)](std::error_code) { resume(false); });
+        timer->async_wait([this, timer, resume = std::move(resume)](std::error_code error) {
+          std::erase(delays_, timer);
+          if (!error) resume(false);
+        });
+        delays_.push_back(std::move(timer));
         return;
       }
     }
@@ -122,6 +130,7 @@ class CoreHost : private core::Effects, private core::StepObserver<typename Core
   Counter events_;
   Counter actions_;
   std::map<std::string, std::vector<Resume>> held_;
+  std::vector<std::shared_ptr<asio::steady_timer>> delays_;
   core::Driver<Core> driver_;
 };
 
