@@ -6,8 +6,8 @@ namespace tide {
 [[noreturn]] void check_failed(const char* condition, const char* file, int line);
 }  // namespace tide
 
-#define TIDE_CHECK(condition)                                        \
-  do {                                                               \
-    if (!(condition)) [[unlikely]]                                   \
-      ::tide::check_failed(#condition, __FILE__, __LINE__);          \
+#define TIDE_CHECK(condition)                               \
+  do {                                                      \
+    if (!(condition)) [[unlikely]]                          \
+      ::tide::check_failed(#condition, __FILE__, __LINE__); \
   } while (false)

@@ -20,9 +20,9 @@ class StrongId {
   Rep value_{};
 };
 
-using Rank = StrongId<struct RankTag>;            // a daemon; 0 is the head
-using ProcRank = StrongId<struct ProcRankTag>;    // a process within its job
-using JobId = StrongId<struct JobIdTag>;          // 1, 2, … within one DVM
+using Rank = StrongId<struct RankTag>;                         // a daemon; 0 is the head
+using ProcRank = StrongId<struct ProcRankTag>;                 // a process within its job
+using JobId = StrongId<struct JobIdTag>;                       // 1, 2, … within one DVM
 using LinkId = StrongId<struct LinkIdTag, std::uint64_t>;      // one connection between daemons
 using ClientId = StrongId<struct ClientIdTag, std::uint64_t>;  // one connected client
 using Serial = StrongId<struct SerialTag, std::uint64_t>;      // position in the log of operations

@@ -13,17 +13,17 @@ namespace tide {
 // The numbers go over the wire and into JSON; append only.
 enum class ErrorCode : std::uint16_t {
   kOk = 0,
-  kInvalidArgument = 1,   // what the user gave makes no sense
-  kNotFound = 2,          // a named thing does not exist
+  kInvalidArgument = 1,  // what the user gave makes no sense
+  kNotFound = 2,         // a named thing does not exist
   kAlreadyExists = 3,
   kPermissionDenied = 4,
-  kUnavailable = 5,       // not now: shutting down, not yet ready
-  kOutOfResources = 6,    // slots, descriptors, memory
+  kUnavailable = 5,     // not now: shutting down, not yet ready
+  kOutOfResources = 6,  // slots, descriptors, memory
   kTimedOut = 7,
   kConnectionLost = 8,
   kConnectionRefused = 9,
-  kProtocol = 10,         // the peer broke the protocol or speaks another version
-  kSystem = 11,           // a system call failed
+  kProtocol = 10,  // the peer broke the protocol or speaks another version
+  kSystem = 11,    // a system call failed
   kInternal = 12,
 };
 
@@ -44,8 +44,10 @@ Error system_error(std::string what, int errnum);
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
@@ -78,6 +80,8 @@ struct Unit {
   bool operator==(const Unit&) const = default;
 };
 using Status = Result<Unit>;
-inline Status ok_status() { return Unit{}; }
+inline Status ok_status() {
+  return Unit{};
+}
 
 }  // namespace tide

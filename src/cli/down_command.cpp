@@ -49,8 +49,7 @@ int end_dvm(const ClientContext& context, const DvmInfo& dvm) {
 
   const std::uint32_t timeout_ms =
       context.params.get_duration_ms("tide_shutdown_timeout") + kMarginMs;
-  const Result<wire::ClientReply> reply =
-      ask_to_end(std::move(*connection), force, timeout_ms);
+  const Result<wire::ClientReply> reply = ask_to_end(std::move(*connection), force, timeout_ms);
   if (!reply && !may_be_ending(reply.error().code)) return fail(context.line, reply.error());
   if (head.wait_gone(timeout_ms)) {
     print("DVM " + dvm.name + " has ended\n");

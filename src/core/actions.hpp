@@ -113,7 +113,17 @@ struct Progress {  // start-up progress, for people
 
 // ---- both ----
 
-enum class Subsystem : std::uint8_t { kState, kPlm, kRmaps, kRas, kErrmgr, kRouted, kOdls, kIof, kNet };
+enum class Subsystem : std::uint8_t {
+  kState,
+  kPlm,
+  kRmaps,
+  kRas,
+  kErrmgr,
+  kRouted,
+  kOdls,
+  kIof,
+  kNet
+};
 inline constexpr std::size_t kSubsystems = 9;
 
 // A line for the log. Verbosity 0 is always shown.
@@ -132,10 +142,10 @@ struct Exit {  // the program ends; everything it started is gone or is ended by
 };
 
 // One variant for both programs: the shared overlay emits into the same list as the cores.
-using Action = std::variant<Connect, Send, CloseLink, StartTimer, SpawnProc, SignalProc, GrantOutput,
-                            WriteInput, CloseInput, ForgetProc, LaunchDaemons,
-                            EndDaemon, Probe, Reply, ReplyFromRim, ReplyStatus,
-                            AnnounceReady, Progress, Note, ReleaseFailpoint, Exit>;
+using Action =
+    std::variant<Connect, Send, CloseLink, StartTimer, SpawnProc, SignalProc, GrantOutput,
+                 WriteInput, CloseInput, ForgetProc, LaunchDaemons, EndDaemon, Probe, Reply,
+                 ReplyFromRim, ReplyStatus, AnnounceReady, Progress, Note, ReleaseFailpoint, Exit>;
 using Actions = std::vector<Action>;
 
 }  // namespace tide::core

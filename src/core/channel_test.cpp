@@ -77,7 +77,9 @@ class Path {
   [[nodiscard]] bool all_acknowledged() const { return sender_.unacknowledged().empty(); }
 
  private:
-  void transmit(const SendChannel<int>::Entry& entry) { there_.emplace_back(entry.seq, entry.item); }
+  void transmit(const SendChannel<int>::Entry& entry) {
+    there_.emplace_back(entry.seq, entry.item);
+  }
 
   SendChannel<int> sender_;
   ReceiveChannel receiver_;

@@ -36,7 +36,9 @@ void DaemonCore::handle(const TimerFired& event) {
   }
 }
 
-void DaemonCore::handle(const EndRequested& event) { end(0, event.reason); }
+void DaemonCore::handle(const EndRequested& event) {
+  end(0, event.reason);
+}
 
 void DaemonCore::end(int status, std::string reason) {
   if (ending_) return;
@@ -93,7 +95,9 @@ void DaemonCore::deliver(const wire::DownBody& body, const wire::LaunchCommon& l
   }
 }
 
-void DaemonCore::on_cut_off(const std::string& reason) { end(1, reason); }
+void DaemonCore::on_cut_off(const std::string& reason) {
+  end(1, reason);
+}
 
 // ---- to the head ----
 

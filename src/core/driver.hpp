@@ -1,5 +1,5 @@
-// Feeds one core: events are queued, taken one at a time, and the actions that follow are carried out
-// before the next. Effects may post events while they act; nothing is ever re-entered.
+// Feeds one core: events are queued, taken one at a time, and the actions that follow are carried
+// out before the next. Effects may post events while they act; nothing is ever re-entered.
 #pragma once
 
 #include <cstdint>

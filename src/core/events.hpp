@@ -134,14 +134,12 @@ struct EndRequested {
   std::string reason;
 };
 
-using DaemonEvent =
-    std::variant<LinkUp, LinkDown, ConnectFailed, MessageIn, TimerFired, ProcSpawned,
-                 ProcSpawnFailed, ProcExited, ProcOutput, ProcOutputClosed, ProcInputTaken,
-                 EndRequested>;
+using DaemonEvent = std::variant<LinkUp, LinkDown, ConnectFailed, MessageIn, TimerFired,
+                                 ProcSpawned, ProcSpawnFailed, ProcExited, ProcOutput,
+                                 ProcOutputClosed, ProcInputTaken, EndRequested>;
 
-using HeadEvent =
-    std::variant<LinkUp, LinkDown, ConnectFailed, MessageIn, TimerFired, StartDvm, DaemonStarted,
-                 DaemonLaunchFailed, DaemonExited, ProbeAnswered, ClientMessage,
-                 ClientGone, EndRequested>;
+using HeadEvent = std::variant<LinkUp, LinkDown, ConnectFailed, MessageIn, TimerFired, StartDvm,
+                               DaemonStarted, DaemonLaunchFailed, DaemonExited, ProbeAnswered,
+                               ClientMessage, ClientGone, EndRequested>;
 
 }  // namespace tide::core

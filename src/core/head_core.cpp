@@ -43,8 +43,8 @@ void HeadCore::handle(const TimerFired& event) {
 // ---- start ----
 
 void HeadCore::go(JobState state, const char* cause) {
-  notes_.add(Subsystem::kState, 1, "job {}@0: {} -> {} ({})", config_.dvm_id, job_state_name(state_),
-             job_state_name(state), cause);
+  notes_.add(Subsystem::kState, 1, "job {}@0: {} -> {} ({})", config_.dvm_id,
+             job_state_name(state_), job_state_name(state), cause);
   state_ = state;
 }
 
@@ -80,8 +80,8 @@ void HeadCore::on_report(LinkId link, Rank rank, const wire::Report& report) {
 void HeadCore::on_ready() {
   go(JobState::kVmReady, "node map and wireup are everywhere");
   phase_ = Phase::kReady;
-  out_.emplace_back(AnnounceReady{static_cast<std::uint32_t>(roster_.nodes().size()),
-                                  roster_.total_slots()});
+  out_.emplace_back(
+      AnnounceReady{static_cast<std::uint32_t>(roster_.nodes().size()), roster_.total_slots()});
   jobs_.release_early_jobs();
 }
 
@@ -353,7 +353,8 @@ void HeadCore::end_remaining_daemons() {
   }
   force_ended_ = true;
   for (const auto& [rank, node] : roster_.nodes()) {
-    notes_.add(Subsystem::kErrmgr, 0, "the daemon on node {} does not end and is killed", node.name);
+    notes_.add(Subsystem::kErrmgr, 0, "the daemon on node {} does not end and is killed",
+               node.name);
     out_.emplace_back(EndDaemon{rank});
   }
   out_.emplace_back(timers_.arm(TimerKind::kShutdown, config_.shutdown_timeout_ms));

@@ -152,8 +152,7 @@ void JobBoard::setup_job(Job& job) {
   accepted.mutable_accepted()->set_nspace(job.nspace);
   reply(job, std::move(accepted));
   if (job.spec.timeout_ms() > 0) {
-    out_.emplace_back(
-        timers_.arm(TimerKind::kJobTimeout, job.spec.timeout_ms(), job.id.value()));
+    out_.emplace_back(timers_.arm(TimerKind::kJobTimeout, job.spec.timeout_ms(), job.id.value()));
   }
   if (roster_.ready()) {
     go(job, JobState::kInitComplete, "identified");
@@ -201,9 +200,10 @@ void JobBoard::prepare_environment(Job& job) {
   for (const auto& [rank, share] : job.shares) {
     const Node* node = roster_.find(rank);
     if (!job.spec.oversubscribe() && node->used > node->slots) {
-      fail(job, JobState::kCannotLaunch, kExitMapFailed,
-           fmt::format("node {} has {} slots and {} processes", node->name, node->slots, node->used),
-           0);
+      fail(
+          job, JobState::kCannotLaunch, kExitMapFailed,
+          fmt::format("node {} has {} slots and {} processes", node->name, node->slots, node->used),
+          0);
       return;
     }
   }

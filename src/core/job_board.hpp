@@ -132,7 +132,7 @@ class JobBoard {
   std::map<JobId, Job> jobs_;
   std::deque<wire::JobStatus> history_;  // newest last
   std::deque<Transition> transitions_;
-  std::vector<JobId> early_;             // arrived before the DVM was ready
+  std::vector<JobId> early_;  // arrived before the DVM was ready
   bool running_transitions_ = false;
   std::uint32_t next_job_ = 1;
   std::uint64_t now_ms_ = 0;

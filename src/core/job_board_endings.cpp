@@ -80,7 +80,8 @@ void JobBoard::take_report(Job& job, Rank daemon, const wire::ProcReport& report
   proc.exit_code = report.exit_code();
   proc.signal = report.signal();
   if (!failed || was_failed) return;
-  const auto error = state == ProcState::kFailedToStart ? JobState::kFailedToStart : JobState::kAborted;
+  const auto error =
+      state == ProcState::kFailedToStart ? JobState::kFailedToStart : JobState::kAborted;
   const int status =
       report.signal() != 0 ? exit_status_of_signal(report.signal()) : report.exit_code();
   fail(job, error, status, describe_failure(job, daemon, report), SIGTERM);
@@ -89,7 +90,8 @@ void JobBoard::take_report(Job& job, Rank daemon, const wire::ProcReport& report
 std::string JobBoard::describe_failure(const Job& job, Rank daemon,
                                        const wire::ProcReport& report) const {
   const auto node = roster_.nodes().find(daemon);
-  const std::string where = node == roster_.nodes().end() ? "a lost node" : "node " + node->second.name;
+  const std::string where =
+      node == roster_.nodes().end() ? "a lost node" : "node " + node->second.name;
   if (!report.error().empty()) {
     return fmt::format("job {}: process {} on {}: {}", job.nspace, report.rank(), where,
                        report.error());
@@ -269,9 +271,9 @@ void JobBoard::order_end(const Job& job, int signal, bool terminate) {
 }
 
 void JobBoard::check_complete(Job& job) {
-  const bool over = !job.scattered ||
-                    std::all_of(job.shares.begin(), job.shares.end(),
-                                [](const auto& share) { return share.second.settled(); });
+  const bool over =
+      !job.scattered || std::all_of(job.shares.begin(), job.shares.end(),
+                                    [](const auto& share) { return share.second.settled(); });
   if (!over) return;
   if (is_error(job.state)) {
     if (!job.scattered) {  // what was claimed for a launch that never happened
@@ -310,8 +312,8 @@ wire::JobStatus JobBoard::status_of(const Job& job, std::uint64_t now_ms) const 
   wire::JobStatus out;
   out.set_number(job.id.value());
   out.set_nspace(job.nspace);
-  out.set_state(std::string(job_state_name(
-      job.state >= JobState::kUnterminated ? job.end_state : job.state)));
+  out.set_state(std::string(
+      job_state_name(job.state >= JobState::kUnterminated ? job.end_state : job.state)));
   out.set_processes(static_cast<std::uint32_t>(job.placements.size()));
   const auto running = std::count_if(job.procs.begin(), job.procs.end(), [](const Proc& proc) {
     return is_alive(proc.state) && proc.pid != 0;

@@ -132,7 +132,9 @@ std::string_view proc_state_name(ProcState state) {
   return "PRTE_PROC_STATE_UNKNOWN";
 }
 
-std::span<const JobStateRow> job_state_table() { return kTable; }
+std::span<const JobStateRow> job_state_table() {
+  return kTable;
+}
 
 bool job_may_go(JobState from, JobState to) {
   if (is_error(to)) return from < JobState::kUnterminated;

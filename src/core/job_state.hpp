@@ -79,8 +79,14 @@ bool job_may_go(JobState from, JobState to);
 // Processes are reported by daemons: a late or repeated report must not bring one back to life.
 bool proc_may_go(ProcState from, ProcState to);
 
-inline bool is_error(JobState state) { return state >= JobState::kError; }
-inline bool is_error(ProcState state) { return state >= ProcState::kError; }
-inline bool is_alive(ProcState state) { return state < ProcState::kUnterminated; }
+inline bool is_error(JobState state) {
+  return state >= JobState::kError;
+}
+inline bool is_error(ProcState state) {
+  return state >= ProcState::kError;
+}
+inline bool is_alive(ProcState state) {
+  return state < ProcState::kUnterminated;
+}
 
 }  // namespace tide::core

@@ -22,7 +22,11 @@ void set_variable(std::vector<wire::EnvDirective>& list, std::string name, std::
 }  // namespace
 
 LocalJobs::LocalJobs(LocalJobsConfig config, HeadPath& head, TimerBook& timers, Actions& out)
-    : config_(std::move(config)), head_(head), timers_(timers), out_(out), notes_(out, config_.verbosity) {}
+    : config_(std::move(config)),
+      head_(head),
+      timers_(timers),
+      out_(out),
+      notes_(out, config_.verbosity) {}
 
 LocalJobs::Proc* LocalJobs::find(const ProcKey& key, Job** job) {
   const auto found = jobs_.find(key.job);
@@ -304,8 +308,8 @@ void LocalJobs::escalate(JobId id, Job& job) {
   out_.emplace_back(timers_.arm(TimerKind::kEscalate, config_.kill_grace_ms, id.value()));
 }
 
-// The process is gone, its output is neither closed nor flowing, and not for want of credit: somebody
-// it left behind holds the pipe. Its group is ended, and the pipe with it.
+// The process is gone, its output is neither closed nor flowing, and not for want of credit:
+// somebody it left behind holds the pipe. Its group is ended, and the pipe with it.
 void LocalJobs::drain(JobId id, Job& job) {
   bool waiting = false;
   for (auto& [rank, proc] : job.procs) {
@@ -356,8 +360,7 @@ wire::ProcReport LocalJobs::report(JobId id, const Proc& proc) const {
   return out;
 }
 
-wire::Reduction LocalJobs::reduction(JobId id, const Job& job,
-                                     wire::ReductionId::Kind kind) const {
+wire::Reduction LocalJobs::reduction(JobId id, const Job& job, wire::ReductionId::Kind kind) const {
   wire::Reduction out;
   out.mutable_id()->set_kind(kind);
   out.mutable_id()->set_job(id.value());

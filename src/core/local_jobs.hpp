@@ -59,8 +59,8 @@ class LocalJobs {
  private:
   struct Stream {
     bool open = true;
-    std::int64_t credit = 0;    // granted and not yet used
-    bool silent = false;        // nothing came since the last look
+    std::int64_t credit = 0;  // granted and not yet used
+    bool silent = false;      // nothing came since the last look
   };
   struct Proc {
     wire::LaunchProc launch;

@@ -119,7 +119,8 @@ std::string short_of_slots(const wire::AppSpec& app, std::uint32_t asked, std::u
   constexpr std::size_t kShown = 8;
   for (std::size_t i = 0; i < seats.size() && i < kShown; ++i) {
     const auto& node = work.nodes[seats[i].node];
-    text += fmt::format("{}{}: {} of {} used", i == 0 ? "" : ", ", node.name, node.used, node.slots);
+    text +=
+        fmt::format("{}{}: {} of {} used", i == 0 ? "" : ", ", node.name, node.used, node.slots);
   }
   if (seats.size() > kShown) text += fmt::format(", and {} more nodes", seats.size() - kShown);
   return text + "); ask for fewer, or use --map-by :OVERSUBSCRIBE";
@@ -134,9 +135,9 @@ MapResult map_job(const wire::JobSpec& job, const std::vector<MapNode>& nodes) {
     const auto& app = job.apps(i);
     const auto index = static_cast<std::uint32_t>(i);
     if (const auto missing = missing_host(app, nodes); !missing.empty()) {
-      return failed(MapVerdict::kImpossible,
-                    fmt::format("host '{}' is not a node of this DVM; 'tide status' lists them",
-                                missing));
+      return failed(
+          MapVerdict::kImpossible,
+          fmt::format("host '{}' is not a node of this DVM; 'tide status' lists them", missing));
     }
     const auto seats = seats_for(app, work);
     if (seats.empty()) return failed(MapVerdict::kImpossible, "the DVM has no nodes to run on");

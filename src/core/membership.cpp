@@ -9,8 +9,10 @@ namespace tide::core {
 namespace {
 
 Member member_from(const wire::DaemonInfo& info) {
-  return Member{Incarnation(info.incarnation()), info.node(),
-                {info.endpoints().begin(), info.endpoints().end()}, info.slots()};
+  return Member{Incarnation(info.incarnation()),
+                info.node(),
+                {info.endpoints().begin(), info.endpoints().end()},
+                info.slots()};
 }
 
 }  // namespace

@@ -85,12 +85,14 @@ void Overlay::on_incoming_link(const LinkUp& event) {
   const Member* member = membership_.find(event.peer);
   const bool known = member != nullptr && event.peer != kHeadRank;
   if (known ? member->incarnation != event.incarnation : membership_.departed(event.peer)) {
-    out_.emplace_back(CloseLink{event.link, wire::GOODBYE_DECLARED_DEAD,
-                                fmt::format("rank {} of this life was given up", event.peer.value())});
+    out_.emplace_back(
+        CloseLink{event.link, wire::GOODBYE_DECLARED_DEAD,
+                  fmt::format("rank {} of this life was given up", event.peer.value())});
     return;
   }
   if (!known && is_head() && !listener_.on_stranger(event)) {
-    out_.emplace_back(CloseLink{event.link, wire::GOODBYE_REFUSED, "the launch ticket is not valid"});
+    out_.emplace_back(
+        CloseLink{event.link, wire::GOODBYE_REFUSED, "the launch ticket is not valid"});
     return;
   }
   links_[event.link] = Link{.peer = event.peer, .incarnation = event.incarnation};
@@ -130,7 +132,8 @@ void Overlay::handle(const LinkDown& event) {
       }
       return;
     case Role::kJoining:
-      if (!joined_) listener_.on_cut_off(fmt::format("the head ended the connection: {}", event.text));
+      if (!joined_)
+        listener_.on_cut_off(fmt::format("the head ended the connection: {}", event.text));
       return;
     case Role::kChild:
     case Role::kPending:
@@ -252,8 +255,9 @@ bool Overlay::handle_timer(TimerKind kind) {
       return true;
     case TimerKind::kReattachDeadline:
       if (!parent_link_ && !shutting_down_) {
-        listener_.on_cut_off(fmt::format("no path to the head for {} ms; the link to the parent ended: {}",
-                                         config_.reattach_timeout_ms, lost_reason_));
+        listener_.on_cut_off(
+            fmt::format("no path to the head for {} ms; the link to the parent ended: {}",
+                        config_.reattach_timeout_ms, lost_reason_));
       }
       return true;
     case TimerKind::kReturnToParent:

@@ -1,6 +1,7 @@
-// A place in the tree: links to parent and children, the log of operations with its acknowledgements,
-// and the relaying of what travels between the head and the daemons. The same object serves the head
-// (rank 0, the root) and every daemon; what messages mean is decided by whoever listens.
+// A place in the tree: links to parent and children, the log of operations with its
+// acknowledgements, and the relaying of what travels between the head and the daemons. The same
+// object serves the head (rank 0, the root) and every daemon; what messages mean is decided by
+// whoever listens.
 #pragma once
 
 #include <deque>
@@ -23,8 +24,8 @@ struct OverlayConfig {
   std::uint32_t radix = 64;
   std::uint32_t reattach_timeout_ms = 10'000;  // without any path to the head for this long: end
   std::uint32_t reattach_retry_ms = 200;       // between rounds over all ancestors
-  std::uint32_t return_retry_ms = 500;         // hanging on an ancestor: try the proper parent again
-  std::uint32_t pending_link_ms = 10'000;      // an accepted link must say what it is for
+  std::uint32_t return_retry_ms = 500;     // hanging on an ancestor: try the proper parent again
+  std::uint32_t pending_link_ms = 10'000;  // an accepted link must say what it is for
   std::uint32_t reduction_patience_ms = 50;
   Verbosity verbosity{};
 };
@@ -102,9 +103,9 @@ class Overlay {
     Incarnation incarnation;
     Role role = Role::kPending;
     bool outgoing = false;
-    Serial sent{0};  // operations forwarded on it, for a child
+    Serial sent{0};                        // operations forwarded on it, for a child
     std::optional<wire::Attach> attach{};  // arrived before the peer's membership was known
-    bool overdue = false;     // pending since before the last sweep
+    bool overdue = false;                  // pending since before the last sweep
   };
 
   void send(LinkId link, wire::LinkMessage message, Bytes payload = {});
@@ -142,15 +143,15 @@ class Overlay {
 
   Membership membership_;
   std::map<LinkId, Link> links_;
-  std::map<Rank, LinkId> children_;    // adopted, also those that only hang here for a while
+  std::map<Rank, LinkId> children_;  // adopted, also those that only hang here for a while
   std::optional<LinkId> parent_link_;
-  std::optional<Rank> connecting_;     // the Connect that is under way
-  std::vector<Rank> ancestors_left_;   // of this round of re-attaching, next one last
-  std::optional<Rank> lost_parent_;    // to be reported once a path is found
+  std::optional<Rank> connecting_;    // the Connect that is under way
+  std::vector<Rank> ancestors_left_;  // of this round of re-attaching, next one last
+  std::optional<Rank> lost_parent_;   // to be reported once a path is found
   std::string lost_reason_;
-  std::deque<wire::Operation> log_;    // not yet known to be everywhere
+  std::deque<wire::Operation> log_;  // not yet known to be everywhere
   std::map<Rank, Serial> child_acknowledged_;
-  Serial acknowledged_{0};             // by this daemon and its whole subtree
+  Serial acknowledged_{0};  // by this daemon and its whole subtree
   Reducer reducer_;
   wire::Report report_;
   bool joined_ = false;

@@ -28,7 +28,8 @@ void Overlay::handle(const MessageIn& event) {
   const Role role = found->second.role;
   const Rank peer = found->second.peer;
   if (event.message.has_attach()) {
-    if (role == Role::kPending || role == Role::kChild) on_attach(event.link, event.message.attach());
+    if (role == Role::kPending || role == Role::kChild)
+      on_attach(event.link, event.message.attach());
     return;
   }
   switch (role) {
@@ -118,9 +119,8 @@ void Overlay::adopt(LinkId id, const wire::Attach& attach) {
   if (older != children_.end() && older->second != id) {
     close(older->second, wire::GOODBYE_MOVED, "replaced by a newer link");
   }
-  const bool missed_too_much =
-      attach.applied() < membership_.serial().value() &&
-      (log_.empty() || log_.front().serial() > attach.applied() + 1);
+  const bool missed_too_much = attach.applied() < membership_.serial().value() &&
+                               (log_.empty() || log_.front().serial() > attach.applied() + 1);
   if (missed_too_much) {
     close(id, wire::GOODBYE_REFUSED, "operations that it missed are gone");
     return;

@@ -1,4 +1,5 @@
-// A set of daemon ranks kept as ranges: a collective names ten thousand participants in a few bytes.
+// A set of daemon ranks kept as ranges: a collective names ten thousand participants in a few
+// bytes.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +32,8 @@ class RankSet {
   }
   [[nodiscard]] bool empty() const { return ranges_.empty(); }
 
-  // Calls `visit(Rank)` for every rank below `limit`, ascending. The limit bounds what a peer can ask for.
+  // Calls `visit(Rank)` for every rank below `limit`, ascending. The limit bounds what a peer can
+  // ask for.
   template <class Visit>
   void for_each(std::uint32_t limit, Visit visit) const {
     for (const auto& [first, last] : ranges_) {

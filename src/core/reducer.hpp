@@ -1,7 +1,7 @@
 // Reductions on their way up the tree. A relay merges what its subtree contributes and passes it on
 // when the subtree is complete, or when its patience ends: merging saves messages, correctness does
-// not hang on it. Contributors keep theirs until the head says so, and contribute again on a new path;
-// the head takes each rank's contribution once.
+// not hang on it. Contributors keep theirs until the head says so, and contribute again on a new
+// path; the head takes each rank's contribution once.
 #pragma once
 
 #include <map>

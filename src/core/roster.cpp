@@ -43,8 +43,7 @@ void Roster::start(const StartDvm& request) {
               .incarnation = wanted.incarnation,
               .campaign = campaign_,
               .asked_slots = wanted.slots};
-    launch.targets.push_back(
-        LaunchTarget{node.rank, node.name, node.incarnation, node.campaign});
+    launch.targets.push_back(LaunchTarget{node.rank, node.name, node.incarnation, node.campaign});
     nodes_.emplace(node.rank, std::move(node));
   }
   notes_.add(Subsystem::kRas, 1, "allocated {} nodes", nodes_.size());
@@ -221,7 +220,8 @@ void Roster::arm_suspects(std::uint64_t now_ms) {
 void Roster::check_suspects(std::uint64_t now_ms) {
   std::vector<Rank> expired;
   for (const auto& [rank, node] : nodes_) {
-    if (node.state == NodeState::kSuspect && node.suspect_until_ms <= now_ms) expired.push_back(rank);
+    if (node.state == NodeState::kSuspect && node.suspect_until_ms <= now_ms)
+      expired.push_back(rank);
   }
   for (const Rank rank : expired) {
     declare_dead(rank, fmt::format("{}; not heard of for {} ms since", nodes_.at(rank).suspicion,
@@ -240,10 +240,10 @@ bool Roster::handle_timer(TimerKind kind, std::uint64_t now_ms) {
   for (const auto& [rank, node] : nodes_) {
     if (node.state == NodeState::kLaunching) missing += (missing.empty() ? "" : ", ") + node.name;
   }
-  fail_start(missing.empty()
-                 ? fmt::format("the daemons could not be wired up within {} ms",
-                               config_.start_timeout_ms)
-                 : fmt::format("no report within {} ms from: {}", config_.start_timeout_ms, missing));
+  fail_start(
+      missing.empty()
+          ? fmt::format("the daemons could not be wired up within {} ms", config_.start_timeout_ms)
+          : fmt::format("no report within {} ms from: {}", config_.start_timeout_ms, missing));
   return true;
 }
 

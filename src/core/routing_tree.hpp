@@ -1,8 +1,9 @@
 // The tree over the living daemons, computed alike by everybody from (span, radix, living ranks).
 //
-// Slots are fixed: slot s has the child slots s·radix+1 … s·radix+radix. A living rank holds its own
-// slot; the slot of a hole is held by the lowest living rank of its subtree that holds none yet, and
-// so on downwards. Degree stays ≤ radix and depth ≤ that of the full tree; a departure moves few links.
+// Slots are fixed: slot s has the child slots s·radix+1 … s·radix+radix. A living rank holds its
+// own slot; the slot of a hole is held by the lowest living rank of its subtree that holds none
+// yet, and so on downwards. Degree stays ≤ radix and depth ≤ that of the full tree; a departure
+// moves few links.
 #pragma once
 
 #include <cstdint>

@@ -46,8 +46,7 @@ Shape any_shape() {
   out.span = *rc::gen::inRange<std::uint32_t>(1, 300);
   out.radix = *rc::gen::inRange<std::uint32_t>(1, 65);
   const int share = *rc::gen::inRange(0, 101);
-  const auto draws =
-      *rc::gen::container<std::vector<int>>(out.span, rc::gen::inRange(0, 100));
+  const auto draws = *rc::gen::container<std::vector<int>>(out.span, rc::gen::inRange(0, 100));
   std::vector<bool> present;
   for (const int draw : draws) present.push_back(draw < share);
   out.living = living_of(present);
@@ -110,9 +109,9 @@ RC_GTEST_PROP(RoutingTree, WithoutHolesItIsPositional, ()) {
   for (std::uint32_t i = 1; i < span; ++i) RC_ASSERT(tree.parent(Rank(i)) == Rank((i - 1) / radix));
 }
 
-// Why the bound holds. If r, holder of slot t, departs, no slot outside the subtree of t changes its
-// holder: none of them chose r. At t another rank moves in; where that one came from, strictly below
-// t, the same happens again: the slots that change hands lie on one path downwards, at most
+// Why the bound holds. If r, holder of slot t, departs, no slot outside the subtree of t changes
+// its holder: none of them chose r. At t another rank moves in; where that one came from, strictly
+// below t, the same happens again: the slots that change hands lie on one path downwards, at most
 // full_depth + 1 of them. A link changes only if it ends above at a slot that changed hands (radix
 // children each) or below at one (its one link upwards).
 RC_GTEST_PROP(RoutingTree, OneDepartureMovesFewLinks, ()) {

@@ -9,18 +9,18 @@
 namespace tide::core {
 
 enum class TimerKind : std::uint32_t {
-  kReattach = 1,     // overlay: try the next ancestor
-  kReattachDeadline, // overlay: give up and end
-  kReturnToParent,   // overlay: hanging on an ancestor, try the proper parent again
-  kPendingLinks,     // overlay: links that never said what they are for
-  kAckFlush,         // channels: acknowledge what nothing else acknowledged
-  kReduction,        // reductions: forward what has arrived
-  kSuspects,         // head: grace periods of suspected daemons
-  kStart,            // head: the first start must be complete
-  kShutdown,         // head: daemons must be gone
-  kJobTimeout,       // head, by job: the user's limit
-  kEscalate,         // daemon, by job: the next step of ending it
-  kDrain,            // daemon, by job: output held open by somebody who is not of the job
+  kReattach = 1,      // overlay: try the next ancestor
+  kReattachDeadline,  // overlay: give up and end
+  kReturnToParent,    // overlay: hanging on an ancestor, try the proper parent again
+  kPendingLinks,      // overlay: links that never said what they are for
+  kAckFlush,          // channels: acknowledge what nothing else acknowledged
+  kReduction,         // reductions: forward what has arrived
+  kSuspects,          // head: grace periods of suspected daemons
+  kStart,             // head: the first start must be complete
+  kShutdown,          // head: daemons must be gone
+  kJobTimeout,        // head, by job: the user's limit
+  kEscalate,          // daemon, by job: the next step of ending it
+  kDrain,             // daemon, by job: output held open by somebody who is not of the job
 };
 
 // Generations of all timers of one core: an armed timer makes every earlier firing stale.

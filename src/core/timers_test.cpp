@@ -10,7 +10,9 @@
 namespace tide::core {
 namespace {
 
-TimerFired fired(const StartTimer& timer) { return {timer.timer, timer.generation}; }
+TimerFired fired(const StartTimer& timer) {
+  return {timer.timer, timer.generation};
+}
 
 TEST(TimerBook, FiresOnce) {
   TimerBook book;

@@ -22,7 +22,8 @@ constexpr std::size_t kMaxBlobBytes = std::size_t{1} << 20U;
 
 int usage() {
   std::fputs(
-      "prted is the daemon of a DVM. It is started by prte, with what it has to know on its standard\n"
+      "prted is the daemon of a DVM. It is started by prte, with what it has to know on its "
+      "standard\n"
       "input; there is nothing to do with it by hand.\n\n"
       "To start a DVM:      tide up --nodes 4       (or: prte --daemonize --nodes 4)\n"
       "To end it:           tide down               (or: pterm)\n",
@@ -46,7 +47,8 @@ tide::Result<std::string> read_blob() {
     if (got == 0) break;
     out.append(buffer.data(), static_cast<std::size_t>(got));
     if (out.size() > kMaxBlobBytes) {
-      return tide::Error{tide::ErrorCode::kInvalidArgument, "what came on standard input is too long"};
+      return tide::Error{tide::ErrorCode::kInvalidArgument,
+                         "what came on standard input is too long"};
     }
   }
   const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -66,12 +68,15 @@ int run_daemon() {
   if (!parsed || blob.rank() == 0 || blob.node().empty()) {
     return fail("standard input does not hold what a head sends; start a DVM with 'tide up'");
   }
-  const std::map<std::string, std::string> values(blob.parameters().begin(), blob.parameters().end());
+  const std::map<std::string, std::string> values(blob.parameters().begin(),
+                                                  blob.parameters().end());
   auto params = tide::Params::from_map(values);
   if (!params) return fail(params.error().message);
   auto failpoints = tide::Failpoints::parse(params->get_string("tide_failpoint"));
   if (!failpoints) return fail(failpoints.error().message);
-  tide::LogConfig log{.path = "", .program = "prted", .node = blob.node(),
+  tide::LogConfig log{.path = "",
+                      .program = "prted",
+                      .node = blob.node(),
                       .verbosity = tide::log_verbosity(*params)};
   if (auto started = tide::log_init(std::move(log)); !started) return fail(started.error().message);
   tide::daemon::DaemonProgram program(blob, *params, std::move(*failpoints));

@@ -25,8 +25,8 @@ class ReadyPipe {
   bool announced_ = false;
 };
 
-// Forks. In the child: nullopt, in a session of its own. In the parent, once the child is ready or has
-// failed: the exit status to end with. Call it while the program has one thread.
+// Forks. In the child: nullopt, in a session of its own. In the parent, once the child is ready or
+// has failed: the exit status to end with. Call it while the program has one thread.
 Result<std::optional<int>> daemonize(ReadyPipe& pipe);
 
 }  // namespace tide::head

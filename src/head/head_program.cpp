@@ -209,9 +209,9 @@ void HeadProgram::reply_from_rim(const core::ReplyFromRim& action) {
     reply.mutable_done();
   } else {
     reply.mutable_error()->set_code(static_cast<std::uint32_t>(ErrorCode::kNotFound));
-    reply.mutable_error()->set_message(
-        fmt::format("no failpoint '{}' is set; set are: {}", action.request.release().name(),
-                    fmt::join(setup_.failpoints.names(), ", ")));
+    reply.mutable_error()->set_message(fmt::format("no failpoint '{}' is set; set are: {}",
+                                                   action.request.release().name(),
+                                                   fmt::join(setup_.failpoints.names(), ", ")));
   }
   clients_.send(action.client, reply, {});
 }
@@ -240,7 +240,9 @@ void HeadProgram::on_client_connected(ClientId /*client*/, std::uint32_t /*pid*/
 void HeadProgram::on_client_message(ClientId client, wire::ClientRequest request, Bytes payload) {
   host_.post(core::ClientMessage{client, std::move(request), std::move(payload)});
 }
-void HeadProgram::on_client_gone(ClientId client) { host_.post(core::ClientGone{client}); }
+void HeadProgram::on_client_gone(ClientId client) {
+  host_.post(core::ClientGone{client});
+}
 void HeadProgram::on_client_refused(const std::string& text) {
   log_warning("a client was refused: " + text);
 }
@@ -259,9 +261,8 @@ void HeadProgram::on_warden_lost(std::string text) {
   host_.post(core::EndRequested{"the warden of the local nodes was lost"});
   // Nobody is left to report the daemons' ends; they were told to end by losing their parent.
   for (const auto& [rank, node] : core_.roster().nodes()) {
-    asio::post(io_, [this, rank = rank] {
-      host_.post(core::DaemonExited{rank, "its warden was lost"});
-    });
+    asio::post(
+        io_, [this, rank = rank] { host_.post(core::DaemonExited{rank, "its warden was lost"}); });
   }
 }
 
@@ -276,16 +277,18 @@ void HeadProgram::wait_for_signals() {
 void HeadProgram::watch_keepalive() {
   if (!setup_.options.keepalive_fd) return;
   if (keepalive_ == nullptr) {
-    keepalive_ = std::make_unique<asio::posix::stream_descriptor>(io_, *setup_.options.keepalive_fd);
+    keepalive_ =
+        std::make_unique<asio::posix::stream_descriptor>(io_, *setup_.options.keepalive_fd);
   }
-  keepalive_->async_read_some(asio::buffer(keepalive_byte_), [this](std::error_code error, std::size_t) {
-    if (error == asio::error::operation_aborted) return;
-    if (error) {
-      host_.post(core::EndRequested{"whoever started the DVM went away"});
-    } else {
-      watch_keepalive();
-    }
-  });
+  keepalive_->async_read_some(
+      asio::buffer(keepalive_byte_), [this](std::error_code error, std::size_t) {
+        if (error == asio::error::operation_aborted) return;
+        if (error) {
+          host_.post(core::EndRequested{"whoever started the DVM went away"});
+        } else {
+          watch_keepalive();
+        }
+      });
 }
 
 // ---- the end ----
@@ -301,9 +304,9 @@ void HeadProgram::begin_exit(const core::Exit& action) {
 
 // Last of all the clients: who waits for the end is answered when everything is gone.
 void HeadProgram::on_shutdown_done() {
-  if (auto removed = remove_dvm_directory(std::string(setup_.info.directory, 0,
-                                                      setup_.info.directory.rfind('/')),
-                                          setup_.info.name);
+  if (auto removed = remove_dvm_directory(
+          std::string(setup_.info.directory, 0, setup_.info.directory.rfind('/')),
+          setup_.info.name);
       !removed) {
     log_error(removed.error().message);
   }

@@ -1,10 +1,10 @@
 // The head as a program: its core wired to links, clients, launcher and run directory.
 #pragma once
 
+#include <array>
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/signal_set.hpp>
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -27,8 +27,8 @@ struct HeadSetup {
   HeadOptions options;
   Params params;
   Failpoints failpoints;
-  DvmInfo info;      // the run directory exists and is ours
-  std::string key;   // fresh for this DVM
+  DvmInfo info;     // the run directory exists and is ours
+  std::string key;  // fresh for this DVM
   std::string prted_path;
 };
 

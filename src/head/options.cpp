@@ -47,9 +47,9 @@ Examples:
 
 // Options of the wider command surface that this head does not have.
 constexpr std::array<std::string_view, 16> kNotBuilt = {
-    "--system-server", "--set-sid",        "--singleton",   "--max-vm-size",
-    "--launch-agent",  "--prefix",         "--noprefix",    "--leave-session-attached",
-    "--debug-daemons", "--uniform-nodes",  "--host",        "--hostfile",
+    "--system-server", "--set-sid",          "--singleton", "--max-vm-size",
+    "--launch-agent",  "--prefix",           "--noprefix",  "--leave-session-attached",
+    "--debug-daemons", "--uniform-nodes",    "--host",      "--hostfile",
     "--machinefile",   "--default-hostfile", "--display",   "--forward-signals"};
 
 struct OptionRow {
@@ -58,7 +58,9 @@ struct OptionRow {
   std::function<Status(HeadOptions&, std::span<const std::string>)> apply;
 };
 
-Error bad(std::string text) { return Error{ErrorCode::kInvalidArgument, std::move(text)}; }
+Error bad(std::string text) {
+  return Error{ErrorCode::kInvalidArgument, std::move(text)};
+}
 
 Result<std::int64_t> number(std::string_view option, const std::string& text, std::int64_t low,
                             std::int64_t high) {
@@ -95,18 +97,20 @@ auto text(std::string HeadOptions::* member) {
 
 const std::vector<OptionRow>& rows() {
   static const std::vector<OptionRow> kRows = {
-      {"--nodes", 1, number_into("--nodes", 1, kMaxNodes, [](HeadOptions& o, std::int64_t v) {
-         o.nodes = static_cast<std::uint32_t>(v);
-       })},
-      {"--slots", 1, number_into("--slots", 1, kMaxSlots, [](HeadOptions& o, std::int64_t v) {
-         o.slots = static_cast<std::uint32_t>(v);
-       })},
-      {"--keepalive", 1, number_into("--keepalive", 0, 1 << 20, [](HeadOptions& o, std::int64_t v) {
-         o.keepalive_fd = static_cast<int>(v);
-       })},
-      {"--ready-fd", 1, number_into("--ready-fd", 0, 1 << 20, [](HeadOptions& o, std::int64_t v) {
-         o.ready_fd = static_cast<int>(v);
-       })},
+      {"--nodes", 1,
+       number_into(
+           "--nodes", 1, kMaxNodes,
+           [](HeadOptions& o, std::int64_t v) { o.nodes = static_cast<std::uint32_t>(v); })},
+      {"--slots", 1,
+       number_into(
+           "--slots", 1, kMaxSlots,
+           [](HeadOptions& o, std::int64_t v) { o.slots = static_cast<std::uint32_t>(v); })},
+      {"--keepalive", 1,
+       number_into("--keepalive", 0, 1 << 20,
+                   [](HeadOptions& o, std::int64_t v) { o.keepalive_fd = static_cast<int>(v); })},
+      {"--ready-fd", 1,
+       number_into("--ready-fd", 0, 1 << 20,
+                   [](HeadOptions& o, std::int64_t v) { o.ready_fd = static_cast<int>(v); })},
       {"--dvm", 1,
        [](HeadOptions& options, std::span<const std::string> values) -> Status {
          options.dvm_name = values[0];
@@ -132,9 +136,10 @@ const std::vector<OptionRow>& rows() {
 Error unknown_option(const std::string& given) {
   for (const auto name : kNotBuilt) {
     if (given == name) {
-      return bad(fmt::format("{} is not supported by this version: a DVM has virtual nodes on this "
-                             "machine, see --nodes in 'prte --help'",
-                             given));
+      return bad(
+          fmt::format("{} is not supported by this version: a DVM has virtual nodes on this "
+                      "machine, see --nodes in 'prte --help'",
+                      given));
     }
   }
   std::vector<std::string_view> names;
@@ -187,7 +192,8 @@ Result<ParsedOptions> parse_options(int argc, const char* const* argv) {
     if (i + count >= words.size() + (count == 0 ? 1 : 0)) {
       return bad(fmt::format("{} needs {} value{}", word, count, count == 1 ? "" : "s"));
     }
-    auto applied = found->apply(parsed.options, std::span(words).subspan(i + (count > 0 ? 1 : 0), count));
+    auto applied =
+        found->apply(parsed.options, std::span(words).subspan(i + (count > 0 ? 1 : 0), count));
     if (!applied) return applied.error();
     i += count;
   }

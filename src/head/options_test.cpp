@@ -12,8 +12,9 @@ Result<ParsedOptions> parse(std::vector<const char*> words) {
 }
 
 TEST(HeadOptions, TakesWhatPeopleWrite) {
-  auto parsed = parse({"-nodes", "8", "--slots=2", "--dvm", "work", "--daemonize", "--prtemca",
-                       "rml_radix", "2", "--prtemca", "state_base_verbose", "5", "--report-uri", "-"});
+  auto parsed =
+      parse({"-nodes", "8", "--slots=2", "--dvm", "work", "--daemonize", "--prtemca", "rml_radix",
+             "2", "--prtemca", "state_base_verbose", "5", "--report-uri", "-"});
   ASSERT_TRUE(parsed) << parsed.error().message;
   const auto& options = parsed->options;
   EXPECT_EQ(options.nodes, 8U);

@@ -81,8 +81,12 @@ std::string details(const core::ClientMessage& message) {
   return fmt::format(" client {} kind {}", message.client.value(),
                      static_cast<int>(message.request.body_case()));
 }
-std::string details(const core::Note& note) { return " " + note.text; }
-std::string details(const core::Exit& exit) { return " " + exit.reason; }
+std::string details(const core::Note& note) {
+  return " " + note.text;
+}
+std::string details(const core::Exit& exit) {
+  return " " + exit.reason;
+}
 
 template <class Variant>
 std::string describe_any(const Variant& value) {
@@ -102,8 +106,14 @@ std::string snake_case(std::string_view camel) {
   return out;
 }
 
-std::string describe(const core::HeadEvent& event) { return describe_any(event); }
-std::string describe(const core::DaemonEvent& event) { return describe_any(event); }
-std::string describe(const core::Action& action) { return describe_any(action); }
+std::string describe(const core::HeadEvent& event) {
+  return describe_any(event);
+}
+std::string describe(const core::DaemonEvent& event) {
+  return describe_any(event);
+}
+std::string describe(const core::Action& action) {
+  return describe_any(action);
+}
 
 }  // namespace tide::rim

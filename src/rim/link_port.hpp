@@ -13,8 +13,7 @@
 
 namespace tide::rim {
 
-using LinkEvent =
-    std::variant<core::LinkUp, core::LinkDown, core::ConnectFailed, core::MessageIn>;
+using LinkEvent = std::variant<core::LinkUp, core::LinkDown, core::ConnectFailed, core::MessageIn>;
 
 class LinkPort : private net::LinkHandler {
  public:

@@ -10,7 +10,7 @@ namespace tide::sim {
 using core::ProcKey;
 
 struct World::Process {
-  std::uint64_t left = 0;    // bytes still to be written to standard output
+  std::uint64_t left = 0;  // bytes still to be written to standard output
   std::uint64_t written = 0;
   std::uint64_t credit = 0;
   bool exited = false;
@@ -98,7 +98,8 @@ void World::DaemonEffects::perform(core::Action action) {
     daemon.processes.erase(forget->proc);
   } else if (auto* exit = std::get_if<core::Exit>(&action)) {
     const std::string reason = exit->reason;
-    world_.at(world_.now_ms() + world_.delay(), [this, reason] { world_.end_daemon(self_, reason); });
+    world_.at(world_.now_ms() + world_.delay(),
+              [this, reason] { world_.end_daemon(self_, reason); });
   } else {
     world_.perform_common(self_, action);
   }
@@ -262,9 +263,10 @@ void World::perform_common(Rank self, core::Action& action) {
                                                                     : core::LinkEnd::kClosed;
     close(closing->link, end, closing->text);
   } else if (auto* timer = std::get_if<core::StartTimer>(&action)) {
-    at(now_ms_ + timer->after_ms, [this, self, fired = core::TimerFired{timer->timer, timer->generation}] {
-      post_link_event(self, fired);
-    });
+    at(now_ms_ + timer->after_ms,
+       [this, self, fired = core::TimerFired{timer->timer, timer->generation}] {
+         post_link_event(self, fired);
+       });
   } else if (auto* note = std::get_if<core::Note>(&action)) {
     trace(fmt::format("[{}] {}", self.value(), note->text));
   }
@@ -367,7 +369,8 @@ void World::end_process(Rank rank, ProcKey key, int exit_code, int signal) {
 void World::start_dvm() {
   core::StartDvm start;
   for (std::uint32_t i = 1; i <= config_.nodes; ++i) {
-    start.nodes.push_back(core::NodeRequest{fmt::format("v{}", i), config_.slots, Incarnation(rng_())});
+    start.nodes.push_back(
+        core::NodeRequest{fmt::format("v{}", i), config_.slots, Incarnation(rng_())});
   }
   at(now_ms_, [this, start] { head_driver_->post(start); });
 }
@@ -400,7 +403,8 @@ void World::cut_link_at(std::uint64_t at_ms, Rank rank) {
     std::vector<LinkId> found;
     for (const auto& [id, end] : ends_) {
       const auto other = ends_.find(end.other);
-      if (end.owner == rank && other != ends_.end() && other->second.owner < rank) found.push_back(id);
+      if (end.owner == rank && other != ends_.end() && other->second.owner < rank)
+        found.push_back(id);
     }
     for (const LinkId id : found) {
       const LinkId other = ends_.at(id).other;
@@ -453,11 +457,13 @@ std::string World::check_converged() const {
   if (head_core_->overlay().completed() != members.serial()) return "an operation is not complete";
   for (const auto& [rank, daemon] : daemons_) {
     if (!daemon->alive) {
-      if (members.find(rank) != nullptr) return fmt::format("dead rank {} is a member", rank.value());
+      if (members.find(rank) != nullptr)
+        return fmt::format("dead rank {} is a member", rank.value());
       continue;
     }
     const auto& overlay = daemon->core.overlay();
-    if (overlay.membership().snapshot().SerializeAsString() != members.snapshot().SerializeAsString()) {
+    if (overlay.membership().snapshot().SerializeAsString() !=
+        members.snapshot().SerializeAsString()) {
       return fmt::format("rank {} has another membership", rank.value());
     }
     if (overlay.parent_peer() != members.tree().parent(rank)) {

@@ -1,5 +1,5 @@
-// A virtual world for the real cores: head and daemons on an in-memory network with a virtual clock.
-// One seed determines every delay, fault and process; the same seed gives the same run.
+// A virtual world for the real cores: head and daemons on an in-memory network with a virtual
+// clock. One seed determines every delay, fault and process; the same seed gives the same run.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ struct WorldConfig {
   std::uint32_t nodes = 8;
   std::uint32_t slots = 4;
   std::uint32_t radix = 2;
-  std::uint32_t max_delay_ms = 5;       // of one message on one link
-  std::uint32_t max_process_ms = 50;    // how long a virtual process runs
+  std::uint32_t max_delay_ms = 5;     // of one message on one link
+  std::uint32_t max_process_ms = 50;  // how long a virtual process runs
   std::uint32_t max_output_bytes = 4000;
-  std::uint32_t window_bytes = 1000;    // small, so that credit matters
+  std::uint32_t window_bytes = 1000;  // small, so that credit matters
 };
 
 // What a virtual client saw of its job.
@@ -52,8 +52,8 @@ class World {
   void start_dvm();
   std::uint32_t submit(std::uint32_t processes);  // returns the index of its outcome
   void submit_at(std::uint64_t at_ms, std::uint32_t processes);
-  void crash_at(std::uint64_t at_ms, Rank rank);        // the launcher sees it
-  void cut_link_at(std::uint64_t at_ms, Rank rank);     // the link to its parent breaks, both live
+  void crash_at(std::uint64_t at_ms, Rank rank);     // the launcher sees it
+  void cut_link_at(std::uint64_t at_ms, Rank rank);  // the link to its parent breaks, both live
   void take_down_at(std::uint64_t at_ms);
 
   // Runs until nothing is left to happen or the virtual time is over. False: time was over.
@@ -83,7 +83,8 @@ class World {
     LinkId id;
     LinkId other;
     Rank owner;
-    std::uint64_t last_control_ms = 0;  // FIFO per class: nothing arrives before what was sent earlier
+    std::uint64_t last_control_ms =
+        0;  // FIFO per class: nothing arrives before what was sent earlier
     std::uint64_t last_bulk_ms = 0;
   };
 

@@ -1,5 +1,5 @@
-// The real cores in a virtual world: jobs end, broadcasts complete, the tree is repaired, whatever the
-// order of events. Every test runs many seeds; a failure names its seed.
+// The real cores in a virtual world: jobs end, broadcasts complete, the tree is repaired, whatever
+// the order of events. Every test runs many seeds; a failure names its seed.
 #include "sim/world.hpp"
 
 #include <fmt/format.h>
@@ -38,7 +38,8 @@ std::string tail(const World& world) {
   return out;
 }
 
-void expect_complete_output(const World& world, const JobOutcome& outcome, std::uint32_t processes) {
+void expect_complete_output(const World& world, const JobOutcome& outcome,
+                            std::uint32_t processes) {
   EXPECT_TRUE(outcome.output_in_order);
   for (std::uint32_t rank = 0; rank < processes; ++rank) {
     const auto seen = outcome.output_bytes.find(rank);
@@ -90,7 +91,8 @@ TEST(World, CrashesEndTheJobsOnTheNodeAndNothingElse) {
     for (const auto& outcome : world.outcomes()) {
       EXPECT_EQ(outcome.answers, 1) << "job " << outcome.number;
       bool touched = false;
-      for (const auto& [rank, node] : outcome.placed_on) touched = touched || crashed.contains(node);
+      for (const auto& [rank, node] : outcome.placed_on)
+        touched = touched || crashed.contains(node);
       if (outcome.exit_status != 0) {
         ASSERT_FALSE(outcome.messages.empty());
         EXPECT_NE(outcome.messages[0].find("node v"), std::string::npos) << outcome.messages[0];
