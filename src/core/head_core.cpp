@@ -335,7 +335,7 @@ void HeadCore::progress_end() {
     wire::Operation operation;
     operation.mutable_shutdown();
     overlay_.broadcast(std::move(operation));
-    if (failure_) {  // half-started daemons are no members yet and do not hear the order
+    if (!roster_.ready()) {  // half-started daemons are no members yet and do not hear the order
       for (const auto& [rank, node] : roster_.nodes()) out_.emplace_back(EndDaemon{rank});
     }
     out_.emplace_back(timers_.arm(TimerKind::kShutdown, config_.shutdown_timeout_ms));

@@ -98,7 +98,9 @@ TEST(JobState, OwnNumbersLieWhereTheyBelong) {
     EXPECT_TRUE(seen.insert(name).second) << name;
     const auto tail = name.substr(std::string("PRTE_JOB_STATE_").size());
     EXPECT_EQ(ending.contains(tail), number > 30 && number < 50) << name;
-    if (!kJobNames.contains(number) && !ending.contains(tail)) EXPECT_GT(number, 50U) << name;
+    if (!kJobNames.contains(number) && !ending.contains(tail)) {
+      EXPECT_GT(number, 50U) << name;
+    }
   }
   for (const auto& name : ending) EXPECT_TRUE(seen.contains("PRTE_JOB_STATE_" + name)) << name;
   EXPECT_TRUE(seen.contains("PRTE_JOB_STATE_FILES_POSN_FAILED"));

@@ -18,6 +18,8 @@ class ReadyPipe {
   // Tells the parent, if there is one, and lets go of the terminal.
   void announce();
   [[nodiscard]] bool announced() const { return announced_; }
+  // The pipe breaks when the waiting parent is gone; -1 if there is none.
+  [[nodiscard]] int fd() const { return fd_; }
 
  private:
   friend Result<std::optional<int>> daemonize(ReadyPipe& pipe);

@@ -1,5 +1,6 @@
 #include "head/head_program.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -84,6 +85,7 @@ int HeadProgram::run() {
   }
   wait_for_signals();
   watch_keepalive();
+  watch_starter();
   start_dvm();
   io_.run();
   remove_crash_dump();
@@ -186,6 +188,7 @@ void HeadProgram::announce_ready(const core::AnnounceReady& action) {
   setup_.info.slots = action.slots;
   setup_.info.ready = true;
   if (auto written = write_dvm_info(setup_.info); !written) log_error(written.error().message);
+  starter_.reset();
   reports_.ready(setup_.info);
 }
 
@@ -291,6 +294,17 @@ void HeadProgram::watch_keepalive() {
       });
 }
 
+// Whoever interrupts a start does not want the DVM.
+void HeadProgram::watch_starter() {
+  if (setup_.starter_fd < 0) return;
+  const int own = fcntl(setup_.starter_fd, F_DUPFD_CLOEXEC, 0);
+  if (own < 0) return;
+  starter_ = std::make_unique<asio::posix::stream_descriptor>(io_, own);
+  starter_->async_wait(asio::posix::descriptor_base::wait_error, [this](std::error_code error) {
+    if (!error) host_.post(core::EndRequested{"the start of the DVM was interrupted"});
+  });
+}
+
 // ---- the end ----
 
 void HeadProgram::begin_exit(const core::Exit& action) {
@@ -312,6 +326,7 @@ void HeadProgram::on_shutdown_done() {
   }
   clients_.shutdown();
   signals_.cancel();
+  starter_.reset();
   if (keepalive_) keepalive_->cancel();
 }
 

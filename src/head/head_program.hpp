@@ -30,6 +30,7 @@ struct HeadSetup {
   DvmInfo info;     // the run directory exists and is ours
   std::string key;  // fresh for this DVM
   std::string prted_path;
+  int starter_fd = -1;  // a pipe whose reader waits for the DVM to be ready; -1: nobody waits
 };
 
 class HeadProgram : private rim::RimEffects,
@@ -70,6 +71,7 @@ class HeadProgram : private rim::RimEffects,
   void begin_exit(const core::Exit& action);
   void wait_for_signals();
   void watch_keepalive();
+  void watch_starter();
 
   HeadSetup setup_;
   Reports reports_;
@@ -84,6 +86,7 @@ class HeadProgram : private rim::RimEffects,
   asio::signal_set signals_;
   std::unique_ptr<asio::posix::stream_descriptor> keepalive_;
   std::array<char, 16> keepalive_byte_{};
+  std::unique_ptr<asio::posix::stream_descriptor> starter_;
   std::vector<wire::Endpoint> endpoints_;
   Counter client_connections_;
   int exit_status_ = 0;

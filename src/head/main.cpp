@@ -129,7 +129,7 @@ int serve(const HeadOptions& options, Params params, Failpoints failpoints, Read
   int status = 1;
   {
     HeadProgram program({options, std::move(params), std::move(failpoints), std::move(*info),
-                         std::move(*key), std::move(*prted)},
+                         std::move(*key), std::move(*prted), pipe.fd()},
                         {.ready = [&](const DvmInfo& ready) { announce(options, ready, pipe); },
                          .progress =
                              [&](const std::string& text) {

@@ -1,0 +1,216 @@
+// The tree when links and daemons are lost.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "core/overlay_rig.hpp"
+
+namespace tide::core {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+std::vector<Rank> ranks(std::initializer_list<std::uint32_t> values) {
+  std::vector<Rank> out;
+  for (const auto value : values) out.emplace_back(value);
+  return out;
+}
+
+wire::Operation shutdown() {
+  wire::Operation out;
+  out.mutable_shutdown();
+  return out;
+}
+
+TEST(OverlayRepair, ABrokenLinkIsMadeAnewAndNobodyIsSuspectedBelow) {
+  OverlayNet net(3, 2);
+  net.start();
+  net.cut(net.up_link(3));
+  net.settle();
+  EXPECT_EQ(net.rig(3).overlay.parent_peer(), Rank(1));
+  EXPECT_EQ(net.rig(1).overlay.adopted_children(), ranks({3}));
+  EXPECT_THAT(net.rig(3).suspects, IsEmpty()) << "the parent is there";
+  EXPECT_THAT(net.rig(1).suspects, ElementsAre(Pair(3, "cut")));
+  EXPECT_EQ(net.rig(3).path_changes, 2) << "what may be lost is sent again";
+}
+
+// Rank 7 hangs below 3, 1 and the head.
+TEST(OverlayRepair, ALostParentIsReportedThroughTheNextAncestor) {
+  OverlayNet net(8, 2);
+  net.start();
+  net.unreachable = {3};
+  net.cut(net.up_link(7), "reset");
+  net.settle();
+  EXPECT_EQ(net.rig(7).overlay.parent_peer(), Rank(1));
+  EXPECT_EQ(net.rig(1).overlay.adopted_children(), ranks({3, 4, 7}));
+  EXPECT_THAT(net.rig(7).suspects, ElementsAre(Pair(3, "reset")));
+  EXPECT_FALSE(net.rig(7).timers.armed(TimerKind::kReattachDeadline));
+  EXPECT_TRUE(net.rig(7).timers.armed(TimerKind::kReturnToParent));
+  EXPECT_THAT(net.rig(7).cut_off, IsEmpty());
+}
+
+TEST(OverlayRepair, WhoHangsOnAnAncestorReturnsToItsParent) {
+  OverlayNet net(8, 2);
+  net.start();
+  net.unreachable = {3};
+  net.cut(net.up_link(7));
+  net.settle();
+  ASSERT_TRUE(net.rig(7).fire(TimerKind::kReturnToParent));
+  net.settle();
+  EXPECT_EQ(net.rig(7).overlay.parent_peer(), Rank(1)) << "still not there";
+  EXPECT_EQ(net.rig(7).suspects.size(), 2U);
+  net.unreachable = {};
+  ASSERT_TRUE(net.rig(7).fire(TimerKind::kReturnToParent));
+  net.settle();
+  EXPECT_EQ(net.rig(7).overlay.parent_peer(), Rank(3));
+  EXPECT_EQ(net.rig(1).overlay.adopted_children(), ranks({3, 4}));
+  EXPECT_THAT(net.rig(1).suspects, IsEmpty()) << "it said that it moved";
+}
+
+TEST(OverlayRepair, ADeathMovesTheChildrenToTheirNewPlaces) {
+  OverlayNet net(8, 2);
+  net.start();
+  net.head().completed.clear();
+  net.unreachable = {1};
+  net.cut(net.up_link(1));
+  net.cut(net.up_link(3));
+  net.cut(net.up_link(4));
+  net.settle({1});
+  net.declare_dead(1);
+  net.settle({1});
+  // Rank 3 takes the place of 1, rank 7 that of 3.
+  EXPECT_EQ(net.head().overlay.adopted_children(), ranks({2, 3}));
+  EXPECT_EQ(net.rig(3).overlay.adopted_children(), ranks({4, 7}));
+  EXPECT_EQ(net.rig(7).overlay.adopted_children(), ranks({8}));
+  EXPECT_THAT(net.head().completed, ElementsAre(2)) << "the dead are not waited for";
+  net.head().overlay.broadcast(shutdown());
+  net.settle({1});
+  for (const std::uint32_t rank : {2U, 3U, 4U, 5U, 6U, 7U, 8U}) {
+    EXPECT_THAT(net.rig(rank).operations, ElementsAre(2, 3)) << rank;
+  }
+  EXPECT_THAT(net.head().completed, ElementsAre(2, 3));
+}
+
+// An acknowledgement from before a repair does not speak for those who moved since.
+TEST(OverlayRepair, CompletionWaitsForThoseWhoMoved) {
+  OverlayNet net(4, 2);
+  net.start();
+  net.unreachable = {1};
+  net.cut(net.up_link(1));
+  net.declare_dead(1);
+  net.head().completed.clear();
+  net.settle({1, 4});
+  EXPECT_THAT(net.head().completed, IsEmpty()) << "rank 4 has not heard of it";
+  EXPECT_LT(net.head().overlay.completed(), Serial(2));
+}
+
+TEST(OverlayRepair, WithoutAnyPathItTriesAgainAndThenGivesUp) {
+  OverlayNet net(3, 2);
+  net.start();
+  net.unreachable = {0, 1};
+  net.cut(net.up_link(3), "reset");
+  net.settle();
+  EXPECT_FALSE(net.rig(3).overlay.attached());
+  ASSERT_TRUE(net.rig(3).fire(TimerKind::kReattach));
+  net.settle();
+  EXPECT_THAT(net.rig(3).cut_off, IsEmpty());
+  EXPECT_THAT(net.rig(3).suspects, IsEmpty()) << "nobody to tell it to";
+  ASSERT_TRUE(net.rig(3).fire(TimerKind::kReattachDeadline));
+  ASSERT_EQ(net.rig(3).cut_off.size(), 1U);
+  EXPECT_NE(net.rig(3).cut_off[0].find("reset"), std::string::npos) << net.rig(3).cut_off[0];
+}
+
+TEST(OverlayRepair, RetriesDoNotPutTheDeadlineOff) {
+  OverlayNet net(1, 2);
+  net.start();
+  net.unreachable = {0};
+  net.cut(net.up_link(1));
+  net.settle();
+  const auto deadline = firing(net.rig(1).seen, TimerKind::kReattachDeadline);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(net.rig(1).fire(TimerKind::kReattach));
+    net.settle();
+  }
+  EXPECT_EQ(firing(net.rig(1).seen, TimerKind::kReattachDeadline).generation, deadline.generation);
+  EXPECT_TRUE(net.rig(1).timers.armed(TimerKind::kReattachDeadline));
+}
+
+TEST(OverlayRepair, APathFoundInTimeEndsTheDeadline) {
+  OverlayNet net(1, 2);
+  net.start();
+  net.unreachable = {0};
+  net.cut(net.up_link(1));
+  net.settle();
+  net.unreachable = {};
+  ASSERT_TRUE(net.rig(1).fire(TimerKind::kReattach));
+  net.settle();
+  EXPECT_TRUE(net.rig(1).overlay.attached());
+  EXPECT_FALSE(net.rig(1).fire(TimerKind::kReattachDeadline));
+  EXPECT_THAT(net.rig(1).cut_off, IsEmpty());
+}
+
+TEST(OverlayRepair, AnotherLifeAtTheParentsAddressIsNoParent) {
+  OverlayNet net(3, 2);
+  net.start();
+  net.unreachable = {1};
+  const LinkId link = net.up_link(3);
+  net.rig(3).overlay.handle(LinkDown{link, LinkEnd::kClosed, "reset"});
+  ASSERT_EQ(all_of<Connect>(net.rig(3).out).size(), 1U);
+  net.rig(3).overlay.handle(LinkUp{LinkId(70), Rank(1), Incarnation(5), 1, true});
+  const auto closed = all_of<CloseLink>(net.rig(3).out);
+  ASSERT_EQ(closed.size(), 1U);
+  EXPECT_EQ(closed[0].link, LinkId(70));
+  ASSERT_EQ(all_of<Connect>(net.rig(3).out).size(), 2U);
+  EXPECT_EQ(all_of<Connect>(net.rig(3).out)[1].peer, kHeadRank);
+}
+
+TEST(OverlayRepair, DuringShutdownLostLinksMeanNothing) {
+  OverlayNet net(3, 2);
+  net.start();
+  for (const std::uint32_t rank : {0U, 1U, 3U}) net.rig(rank).overlay.enter_shutdown();
+  net.cut(net.up_link(3));
+  net.cut(net.up_link(1));
+  EXPECT_THAT(net.head().suspects, IsEmpty());
+  EXPECT_THAT(net.rig(1).suspects, IsEmpty());
+  EXPECT_TRUE(all_of<Connect>(net.rig(3).out).empty());
+  EXPECT_TRUE(all_of<Connect>(net.rig(1).out).empty());
+}
+
+TEST(OverlayRepair, ARepairedSubtreeSendsAgain) {
+  OverlayNet net(8, 2);
+  net.start();
+  net.cut(net.up_link(1));
+  net.settle();
+  for (const std::uint32_t rank : {1U, 3U, 4U, 7U, 8U}) EXPECT_EQ(net.rig(rank).path_changes, 2) << rank;
+  EXPECT_EQ(net.rig(2).path_changes, 1);
+}
+
+// Rank 15 lost its parent 7 for a moment and came back to it, with 3, 1 and 0 left to try. Then 3
+// and 7 are declared dead, and whoever is to be its parent now does not answer.
+void lose_old_ancestors() {
+  OverlayNet net(16, 2);
+  net.start();
+  net.cut(net.up_link(15));
+  net.settle();
+  net.declare_dead(3);
+  net.settle({3});
+  net.unreachable = {8};
+  net.declare_dead(7);
+  net.settle({3});
+  const auto tried = all_of<Connect>(net.rig(15).seen);
+  const auto& members = net.rig(15).overlay.membership();
+  for (const auto& connect : tried) {
+    if (connect.peer != Rank(7) && members.find(connect.peer) == nullptr) std::exit(3);
+  }
+  std::exit(net.rig(15).overlay.attached() ? 0 : 4);
+}
+
+TEST(OverlayRepairDeathTest, AncestorsThatHaveLeftAreNotTriedAgain) {
+  EXPECT_EXIT(lose_old_ancestors(), ::testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace tide::core

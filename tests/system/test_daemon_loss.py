@@ -1,0 +1,168 @@
+"""SIGKILL for one daemon under load: its jobs end and say why, all else goes on."""
+
+import os
+import signal
+import threading
+
+import pytest
+
+from dvm import TIME_SCALE, is_alive, wait_until
+from jobs import Streams, writer
+
+NODES = 14
+BLOCKS = 24
+EARLY_BYTES = 2 << 20  # so much of a job's output has come when the daemon is killed
+
+
+class Load:
+    """Jobs that keep clear of one node: a stream with known bytes, and short jobs one after the
+    other from two submitters. check() wants all of them unharmed."""
+
+    def __init__(self, dvm, nodes):
+        self._dvm, self._hosts = dvm, ",".join(nodes)
+        self._streams = Streams(ranks=2, blocks=BLOCKS)
+        self._stop, self._failures, self._submitted = threading.Event(), [], 0
+        # From the last nodes, so that in a deep tree the bytes pass relays.
+        self._job = dvm.start("tide", "run", "-n", "2", "--host", ",".join(nodes[-2:]), "--map-by", "node",
+                              *writer(BLOCKS), text=False)
+        self._threads = [threading.Thread(target=self._submit) for _ in range(2)]
+        for thread in self._threads:
+            thread.start()
+
+    def _submit(self):
+        while not self._stop.is_set():
+            done = self._dvm.run("--host", self._hosts, "-n", "4", "--map-by", "node:OVERSUBSCRIBE", "echo", "here")
+            self._submitted += 1
+            if (done.returncode, done.stdout) != (0, "here\n" * 4):
+                self._failures.append(done)
+
+    def read(self, byte_count):
+        while byte_count > 0:
+            data = self._job.stdout.read1(byte_count)
+            assert data, self._job.stderr.read()
+            self._streams.take(data)
+            byte_count -= len(data)
+
+    def stop(self):
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def check(self):
+        while data := self._job.stdout.read1(1 << 20):
+            self._streams.take(data)
+        error = self._job.stderr.read()
+        assert self._job.wait(timeout=30 * TIME_SCALE) == 0, error
+        self._streams.check()
+        self.stop()
+        assert not self._failures, self._failures[:3]
+        assert self._submitted >= 2
+
+
+def check_tree(status, radix):
+    """Everybody hangs on somebody who lives, nobody has too many children, and all reach the head."""
+    parents = {node["rank"]: node["parent"] for node in status["nodes"]}
+    for rank in parents:
+        seen = set()
+        while rank != 0:
+            assert rank in parents and rank not in seen, parents
+            seen.add(rank)
+            rank = parents[rank]
+    for parent in set(parents.values()):
+        assert list(parents.values()).count(parent) <= radix, parents
+
+
+def remaining_without(dvm, victim):
+    return lambda: victim not in {node["name"] for node in dvm.status()["nodes"]}
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("radix, victim", [(2, "v1"), (2, "v3"), (2, "v14"), (64, "v1"), (64, "v7")],
+                         ids=["radix2-rank1", "radix2-relay", "radix2-leaf", "radix64-rank1", "radix64-any"])
+def test_daemon_killed_under_load(make_dvm, radix, victim):
+    dvm = make_dvm(nodes=NODES, slots=4, prtemca={"rml_radix": radix})
+    check_tree(dvm.status(), radix)
+    others = [f"v{number}" for number in range(1, NODES + 1) if f"v{number}" != victim]
+    doomed = dvm.start("tide", "run", "-n", NODES, "--map-by", "node", "sh", "-c", "echo $$; exec sleep 1000")
+    pids = [int(doomed.stdout.readline()) for _ in range(NODES)]
+    namespace = [row["namespace"] for row in dvm.jobs()["jobs"]][0]
+    load = Load(dvm, others)
+    try:
+        load.read(EARLY_BYTES)
+        dvm.kill_daemon(victim)
+        done = dvm.finish(doomed)
+        assert done.returncode == 120, done.stderr
+        assert f"job {namespace}" in done.stderr and f"node {victim} " in done.stderr
+        wait_until(lambda: not any(map(is_alive, pids)), what="the processes of the lost job end")
+        load.check()
+    finally:
+        load.stop()
+    wait_until(remaining_without(dvm, victim), what="the node is out of the DVM")
+    status = dvm.status()
+    assert [node["name"] for node in status["nodes"]] == others
+    assert {node["state"] for node in status["nodes"]} == {"up"}
+    check_tree(status, radix)
+    everywhere = dvm.run("-n", NODES - 1, "--map-by", "node", "sh", "-c", "echo $TIDE_NODE")
+    assert everywhere.returncode == 0, everywhere.stderr
+    assert sorted(everywhere.stdout.split()) == sorted(others)
+    assert all(node["processes"] == 0 for node in dvm.status()["nodes"])
+
+
+@pytest.mark.user
+@pytest.mark.limit(120)
+def test_daemons_killed_one_after_the_other(make_dvm):
+    """The tree is repaired again and again, whoever goes, until one is left."""
+    dvm = make_dvm(nodes=7, slots=2, prtemca={"rml_radix": 2})
+    left = [f"v{number}" for number in range(1, 8)]
+    for victim in ("v1", "v3", "v2", "v7", "v4", "v5"):
+        dvm.kill_daemon(victim)
+        left.remove(victim)
+        wait_until(lambda: [node["name"] for node in dvm.status()["nodes"]] == left, what=f"{victim} is out")
+        check_tree(dvm.status(), 2)
+        done = dvm.run("-n", len(left), "--map-by", "node", "sh", "-c", "echo $TIDE_NODE")
+        assert (done.returncode, sorted(done.stdout.split())) == (0, left), done.stderr
+
+
+def test_last_daemon_killed_leaves_a_dvm_that_says_so(make_dvm):
+    dvm = make_dvm(nodes=1)
+    dvm.kill_daemon("v1")
+    wait_until(lambda: not dvm.status()["nodes"], what="the node is out")
+    done = dvm.run("-n", "1", "true")
+    assert done.returncode == 125 and "no nodes" in done.stderr
+
+
+def test_daemon_that_falls_silent_is_given_up(make_dvm):
+    """Stopped, it neither answers nor closes its links."""
+    dvm = make_dvm(nodes=3, slots=2, prtemca={"tide_heartbeat_interval": "200ms", "tide_heartbeat_timeout": "1s",
+                                              "tide_suspect_grace": "500ms"})
+    job = dvm.start("tide", "run", "-n", "3", "--map-by", "node", "sh", "-c", "echo $$; exec sleep 1000")
+    pids = [int(job.stdout.readline()) for _ in range(3)]
+    os.kill(dvm.daemon_pids()["v2"], signal.SIGSTOP)
+    done = dvm.finish(job)
+    assert done.returncode == 120 and "node v2 " in done.stderr
+    wait_until(lambda: not any(map(is_alive, pids)), what="the processes of the lost job end")
+    assert [node["name"] for node in dvm.status()["nodes"]] == ["v1", "v3"]
+    assert dvm.run("-n", "4", "true").returncode == 0
+
+
+def test_daemon_that_was_only_slow_comes_back(make_dvm):
+    """A short stop, below the deadline, costs nothing but time."""
+    dvm = make_dvm(nodes=3, slots=2)
+    stopped = dvm.daemon_pids()["v2"]
+    os.kill(stopped, signal.SIGSTOP)
+    job = dvm.start("tide", "run", "-n", "3", "--map-by", "node", "sh", "-c", "echo $TIDE_NODE")
+    wait_until(lambda: dvm.jobs()["jobs"], what="the head has the job")
+    os.kill(stopped, signal.SIGCONT)
+    done = dvm.finish(job)
+    assert (done.returncode, sorted(done.stdout.split())) == (0, ["v1", "v2", "v3"]), done.stderr
+
+
+def test_killed_warden_takes_its_nodes_along_and_leaves_nothing(dvm):
+    job = dvm.start("tide", "run", "-n", "4", "sh", "-c", "echo $$; exec sleep 1000")
+    pids = [int(job.stdout.readline()) for _ in range(4)]
+    warden = [pid for pid, words in dvm.processes().items() if "--warden" in words]
+    os.kill(warden[0], signal.SIGKILL)
+    dvm.abandon()
+    assert dvm.finish(job).returncode != 0
+    wait_until(lambda: not any(map(is_alive, pids)) and not dvm.processes(), limit_s=20, what="nothing is left")
+    assert not dvm.files_left()
