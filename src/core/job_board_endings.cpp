@@ -252,6 +252,7 @@ void JobBoard::fail(Job& job, JobState error, int exit_status, std::string messa
   job.end_state = error;
   job.exit_status = exit_status;
   job.messages.push_back(message);
+  notes_.add(Subsystem::kErrmgr, 1, "{}", message);
   go(job, error, std::move(message));
   if (signal != 0) order_end(job, signal, true);
 }
