@@ -64,7 +64,7 @@ class JobStream {
   std::vector<double> jobs_us_;
 };
 
-// As prun would ask for it: one process, here, without input.
+// As prun asks for it, but without standard input: there is none to forward.
 wire::JobSpec job_of(char* const* command) {
   const std::unique_ptr<char, decltype(&std::free)> here(getcwd(nullptr, 0), &std::free);
   if (here == nullptr) give_up_errno("finding the working directory", errno);

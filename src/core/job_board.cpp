@@ -15,6 +15,8 @@ namespace tide::core {
 namespace {
 
 constexpr std::uint32_t kMaxProcesses = 1U << 20U;
+constexpr std::size_t kBufferPerJobBytes = std::size_t{64} << 20U;
+constexpr std::size_t kLeastWindowBytes = 8192;  // a reader gives credit back in smaller pieces
 
 std::string bad_spec(const wire::JobSpec& spec) {
   if (spec.apps().empty()) return "the job names no program";
@@ -217,6 +219,14 @@ void JobBoard::prepare_environment(Job& job) {
   go(job, JobState::kLaunchApps, "prepared");
 }
 
+// The windows of all streams together bound what the head keeps for a client that does not read.
+std::uint32_t JobBoard::window_for(std::size_t processes) const {
+  const auto share = kBufferPerJobBytes / (2 * std::max<std::size_t>(processes, 1));
+  const auto least = std::min<std::size_t>(kLeastWindowBytes, config_.stream_window_bytes);
+  return static_cast<std::uint32_t>(
+      std::clamp<std::size_t>(share, least, config_.stream_window_bytes));
+}
+
 void JobBoard::assemble_launch(Job& job) {
   auto& launch = *job.launch;
   launch.set_job(job.id.value());
@@ -225,7 +235,7 @@ void JobBoard::assemble_launch(Job& job) {
   launch.set_mapped_at(roster_.serial().value());
   launch.set_size(static_cast<std::uint32_t>(job.placements.size()));
   launch.set_stdin_rank(job.spec.stdin_rank());
-  launch.set_window_bytes(config_.stream_window_bytes);
+  launch.set_window_bytes(window_for(job.placements.size()));
   RankSet participants;
   for (const auto& [rank, share] : job.shares) participants.insert(rank);
   launch.set_participants(participants.to_wire().SerializeAsString());

@@ -106,6 +106,7 @@ class JobBoard {
   void prepare_environment(Job& job);
   void assemble_launch(Job& job);
   void scatter_launch(Job& job);
+  [[nodiscard]] std::uint32_t window_for(std::size_t processes) const;
   void notify_owner(Job& job);
   void clean_up(const Job& job);
 

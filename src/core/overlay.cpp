@@ -48,8 +48,14 @@ void Overlay::close(LinkId link, wire::GoodbyeReason reason, std::string text) {
 
 void Overlay::join(std::vector<wire::Endpoint> head, wire::Report report) {
   report_ = std::move(report);
-  connecting_ = kHeadRank;
-  out_.emplace_back(Connect{kHeadRank, std::move(head)});
+  head_endpoints_ = std::move(head);
+  connect_to(kHeadRank);
+}
+
+void Overlay::connect_to(Rank peer) {
+  connecting_ = peer;
+  out_.emplace_back(
+      Connect{peer, peer == kHeadRank ? head_endpoints_ : membership_.find(peer)->endpoints});
 }
 
 void Overlay::handle(const LinkUp& event) {
@@ -169,9 +175,7 @@ void Overlay::seek_parent() {
       return;
     }
   }
-  connecting_ = *wanted;
-  const Member* member = membership_.find(*wanted);
-  out_.emplace_back(Connect{*wanted, member->endpoints});
+  connect_to(*wanted);
 }
 
 void Overlay::parent_gained(LinkId id) {
@@ -227,8 +231,7 @@ void Overlay::try_next_ancestor() {
   }
   const Rank next = ancestors_left_.back();
   ancestors_left_.pop_back();
-  connecting_ = next;
-  out_.emplace_back(Connect{next, membership_.find(next)->endpoints});
+  connect_to(next);
 }
 
 void Overlay::handle(const ConnectFailed& event) {

@@ -131,6 +131,7 @@ class Overlay {
   void parent_gained(LinkId id);
   void parent_lost(const std::string& reason);
   void try_next_ancestor();
+  void connect_to(Rank peer);
   [[nodiscard]] std::optional<LinkId> next_hop(Rank destination) const;
   void relay_down(const wire::DownScatter& scatter, const Bytes& payload);
   void emit_reductions();
@@ -154,6 +155,7 @@ class Overlay {
   Serial acknowledged_{0};  // by this daemon and its whole subtree
   Reducer reducer_;
   wire::Report report_;
+  std::vector<wire::Endpoint> head_endpoints_;  // the head is in no membership operation
   bool joined_ = false;
   bool shutting_down_ = false;
 };

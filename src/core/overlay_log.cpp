@@ -209,11 +209,12 @@ void Overlay::after_membership_change() {
   for (const auto& [id, link] : links_) {
     if (link.role != Role::kJoining && membership_.departed(link.peer)) departed.push_back(id);
   }
+  std::erase_if(child_acknowledged_,
+                [this](const auto& entry) { return membership_.departed(entry.first); });
   const bool parent_departed =
       parent_link_ && std::find(departed.begin(), departed.end(), *parent_link_) != departed.end();
   if (parent_departed) parent_link_.reset();
   for (const LinkId id : departed) {
-    child_acknowledged_.erase(links_.at(id).peer);
     close(id, wire::GOODBYE_DECLARED_DEAD, "this rank has left the DVM");
   }
   adopt_pending();

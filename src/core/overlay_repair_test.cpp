@@ -195,6 +195,8 @@ void lose_old_ancestors() {
   net.start();
   net.cut(net.up_link(15));
   net.settle();
+  net.unreachable = {3};
+  for (const std::uint32_t rank : {3U, 7U, 8U}) net.cut(net.up_link(rank));
   net.declare_dead(3);
   net.settle({3});
   net.unreachable = {8};
@@ -205,6 +207,7 @@ void lose_old_ancestors() {
   for (const auto& connect : tried) {
     if (connect.peer != Rank(7) && members.find(connect.peer) == nullptr) std::exit(3);
   }
+  if (net.rig(15).overlay.membership().serial() != Serial(3)) std::exit(5);
   std::exit(net.rig(15).overlay.attached() ? 0 : 4);
 }
 

@@ -65,12 +65,12 @@ DaemonProgram::DaemonProgram(const wire::DaemonBlob& blob, const Params& params,
       signals_(io_, SIGTERM, SIGINT, SIGHUP),
       exit_timer_(io_) {}
 
-int DaemonProgram::run(const wire::DaemonBlob& blob) {
+int DaemonProgram::run(const wire::DaemonBlob& blob, const Params& params) {
   const std::string dump = blob.run_directory() + "/logs/" + blob.node() + ".crash";
   if (auto installed = install_crash_dump(&host_.recorder(), dump); !installed) {
     log_warning(installed.error().message);
   }
-  auto endpoints = links_.listen(blob.loopback_only() ? "127.0.0.1" : "0.0.0.0");
+  auto endpoints = links_.listen(rim::listen_address(params));
   if (!endpoints) {
     log_error("cannot listen: " + endpoints.error().message);
     return 1;
@@ -95,8 +95,8 @@ int DaemonProgram::run(const wire::DaemonBlob& blob) {
 void DaemonProgram::wait_for_signals() {
   signals_.async_wait([this](std::error_code error, int number) {
     if (error) return;
+    wait_for_signals();  // first: the event may end the program and cancel it
     host_.post(core::EndRequested{std::string("signal ") + strsignal(number)});
-    wait_for_signals();
   });
 }
 

@@ -25,7 +25,7 @@ class DaemonProgram : private rim::RimEffects, private exec::ProcessHandler {
   DaemonProgram(const wire::DaemonBlob& blob, const Params& params, Failpoints failpoints);
 
   // Listens, joins the DVM, serves until the end. Returns the exit status for main().
-  int run(const wire::DaemonBlob& blob);
+  int run(const wire::DaemonBlob& blob, const Params& params);
 
  private:
   // RimEffects

@@ -81,7 +81,7 @@ int run_daemon() {
   if (auto started = tide::log_init(std::move(log)); !started) return fail(started.error().message);
   tide::daemon::DaemonProgram program(blob, *params, std::move(*failpoints));
   blob.mutable_key()->assign(blob.key().size(), '\0');
-  const int status = program.run(blob);
+  const int status = program.run(blob, *params);
   tide::log_shutdown();
   return status;
 }

@@ -38,7 +38,8 @@ net::ClientHubConfig clients_config(const HeadSetup& setup) {
   config.path = setup.info.directory + "/sock";
   config.dvm_id = setup.info.dvm_id;
   config.dvm_name = setup.info.name;
-  config.max_message_bytes = setup.params.get_size("prte_max_msg_size");
+  // A job that just fits here must still fit into a launch message with all that is added to it.
+  config.max_message_bytes = setup.params.get_size("prte_max_msg_size") / 4;
   return config;
 }
 
@@ -93,8 +94,7 @@ int HeadProgram::run() {
 }
 
 Status HeadProgram::open_doors() {
-  const auto& wanted = setup_.params.get_string("tide_listen_address");
-  auto endpoints = links_.listen(wanted.empty() ? "127.0.0.1" : wanted);
+  auto endpoints = links_.listen(rim::listen_address(setup_.params));
   if (!endpoints) return endpoints.error();
   endpoints_ = std::move(*endpoints);
   setup_.info.uri =
@@ -129,7 +129,6 @@ void HeadProgram::launch_daemons(const core::LaunchDaemons& action) {
       (*blob.mutable_parameters())[name] = value;
     }
     blob.set_run_directory(setup_.info.directory);
-    blob.set_loopback_only(true);
     items.push_back(launch::LaunchItem{target.rank, target.node, blob.SerializeAsString()});
   }
   launcher_.launch(std::move(items));
@@ -272,8 +271,8 @@ void HeadProgram::on_warden_lost(std::string text) {
 void HeadProgram::wait_for_signals() {
   signals_.async_wait([this](std::error_code error, int number) {
     if (error) return;
+    wait_for_signals();  // first: the event may end the program and cancel it
     host_.post(core::EndRequested{fmt::format("the head got {}", strsignal(number))});
-    wait_for_signals();
   });
 }
 

@@ -32,6 +32,7 @@ core::LocalJobsConfig local_jobs_config(const Params& params, Rank self, std::st
   out.self = self;
   out.node = std::move(node);
   out.kill_grace_ms = params.get_duration_ms("tide_kill_grace");
+  out.drain_grace_ms = params.get_duration_ms("tide_drain_grace");
   out.verbosity = verbosity(params);
   return out;
 }
@@ -55,6 +56,11 @@ net::LinkConfig link_config(const Params& params) {
   out.heartbeat_timeout_ms = params.get_duration_ms("tide_heartbeat_timeout");
   out.max_message_bytes = params.get_size("prte_max_msg_size");
   return out;
+}
+
+std::string listen_address(const Params& params) {
+  const auto& wanted = params.get_string("tide_listen_address");
+  return wanted.empty() ? "127.0.0.1" : wanted;
 }
 
 const char* subsystem_name(core::Subsystem subsystem) {

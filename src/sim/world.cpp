@@ -182,10 +182,13 @@ void World::post_link_event(Rank to, core::DaemonEvent event) {
       std::move(event));
 }
 
-void World::connect(Rank from, Rank to) {
-  at(now_ms_ + delay(), [this, from, to] {
+// Whoever does not know the address of the peer does not reach it.
+void World::connect(Rank from, const core::Connect& request) {
+  const Rank to = request.peer;
+  const bool known = request.endpoints.size() == 1 && request.endpoints[0].port() == to.value();
+  at(now_ms_ + delay(), [this, from, to, known] {
     if (!alive(from)) return;
-    if (!alive(to)) {
+    if (!alive(to) || !known) {
       post_link_event(from, core::ConnectFailed{to, true, "connection refused"});
       return;
     }
@@ -253,7 +256,7 @@ void World::break_links_of(Rank rank) {
 
 void World::perform_common(Rank self, core::Action& action) {
   if (auto* connect_to = std::get_if<core::Connect>(&action)) {
-    connect(self, connect_to->peer);
+    connect(self, *connect_to);
   } else if (auto* message = std::get_if<core::Send>(&action)) {
     send(message->link, *message);
   } else if (auto* closing = std::get_if<core::CloseLink>(&action)) {
@@ -288,8 +291,11 @@ void World::launch(const core::LaunchTarget& target) {
     report.set_node(target.node);
     report.set_pid(1000 + target.rank.value());
     report.mutable_topology()->set_cores(config_.slots);
+    report.add_endpoints()->set_port(target.rank.value());
+    wire::Endpoint head;
+    head.set_port(kHeadRank.value());
     head_driver_->post(core::DaemonStarted{target.rank, report.pid()});
-    for (auto& action : daemon->core.start({}, report)) daemon->effects.perform(std::move(action));
+    for (auto& action : daemon->core.start({head}, report)) daemon->effects.perform(std::move(action));
   });
 }
 

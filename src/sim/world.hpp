@@ -91,7 +91,7 @@ class World {
   void at(std::uint64_t when_ms, std::function<void()> what);
   std::uint64_t random(std::uint64_t bound) { return bound == 0 ? 0 : rng_() % bound; }
   std::uint64_t delay() { return 1 + random(config_.max_delay_ms); }
-  void connect(Rank from, Rank to);
+  void connect(Rank from, const core::Connect& request);
   void send(LinkId from, const core::Send& message);
   void close(LinkId from, core::LinkEnd end, const std::string& text);
   void break_links_of(Rank rank);

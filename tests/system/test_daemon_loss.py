@@ -15,15 +15,14 @@ EARLY_BYTES = 2 << 20  # so much of a job's output has come when the daemon is k
 
 
 class Load:
-    """Jobs that keep clear of one node: a stream with known bytes, and short jobs one after the
-    other from two submitters. check() wants all of them unharmed."""
+    """Jobs that keep clear of one node: a stream with known bytes from the nodes `sources`, and short
+    jobs one after the other from two submitters. check() wants all of them unharmed."""
 
-    def __init__(self, dvm, nodes):
+    def __init__(self, dvm, nodes, sources):
         self._dvm, self._hosts = dvm, ",".join(nodes)
         self._streams = Streams(ranks=2, blocks=BLOCKS)
         self._stop, self._failures, self._submitted = threading.Event(), [], 0
-        # From the last nodes, so that in a deep tree the bytes pass relays.
-        self._job = dvm.start("tide", "run", "-n", "2", "--host", ",".join(nodes[-2:]), "--map-by", "node",
+        self._job = dvm.start("tide", "run", "-n", "2", "--host", ",".join(sources), "--map-by", "node",
                               *writer(BLOCKS), text=False)
         self._threads = [threading.Thread(target=self._submit) for _ in range(2)]
         for thread in self._threads:
@@ -77,16 +76,18 @@ def remaining_without(dvm, victim):
 
 
 @pytest.mark.limit(120)
-@pytest.mark.parametrize("radix, victim", [(2, "v1"), (2, "v3"), (2, "v14"), (64, "v1"), (64, "v7")],
-                         ids=["radix2-rank1", "radix2-relay", "radix2-leaf", "radix64-rank1", "radix64-any"])
-def test_daemon_killed_under_load(make_dvm, radix, victim):
+@pytest.mark.parametrize("radix, victim, sources", [
+    (2, "v1", ["v7", "v10"]), (2, "v6", ["v13", "v14"]), (2, "v14", ["v6", "v13"]), (64, "v1", ["v2", "v14"]),
+    (64, "v7", ["v6", "v8"])], ids=["radix2-rank1", "radix2-relay", "radix2-leaf", "radix64-rank1", "radix64-any"])
+def test_daemon_killed_under_load(make_dvm, radix, victim, sources):
+    """The bytes that are under way pass through the victim where it is a relay."""
     dvm = make_dvm(nodes=NODES, slots=4, prtemca={"rml_radix": radix})
     check_tree(dvm.status(), radix)
     others = [f"v{number}" for number in range(1, NODES + 1) if f"v{number}" != victim]
     doomed = dvm.start("tide", "run", "-n", NODES, "--map-by", "node", "sh", "-c", "echo $$; exec sleep 1000")
     pids = [int(doomed.stdout.readline()) for _ in range(NODES)]
     namespace = [row["namespace"] for row in dvm.jobs()["jobs"]][0]
-    load = Load(dvm, others)
+    load = Load(dvm, others, sources)
     try:
         load.read(EARLY_BYTES)
         dvm.kill_daemon(victim)
@@ -121,6 +122,14 @@ def test_daemons_killed_one_after_the_other(make_dvm):
         check_tree(dvm.status(), 2)
         done = dvm.run("-n", len(left), "--map-by", "node", "sh", "-c", "echo $TIDE_NODE")
         assert (done.returncode, sorted(done.stdout.split())) == (0, left), done.stderr
+
+
+def test_daemon_ended_by_a_gentle_signal_is_gone(dvm):
+    pid = dvm.daemon_pids()["v2"]
+    os.kill(pid, signal.SIGTERM)
+    wait_until(lambda: not is_alive(pid), what="the daemon ends")
+    wait_until(remaining_without(dvm, "v2"), what="the node is out of the DVM")
+    assert dvm.run("-n", "6", "true").returncode == 0
 
 
 def test_last_daemon_killed_leaves_a_dvm_that_says_so(make_dvm):
