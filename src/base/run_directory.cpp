@@ -127,20 +127,16 @@ Result<Fd> open_locked_base(const std::string& base, bool make) {
 }
 
 Result<std::string> read_bounded(int fd, const std::string& shown) {
-  std::string text(kMaxInfoBytes + 1, '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t got = ::read(fd, text.data() + size, text.size() - size);
+  std::string text;
+  std::array<char, 2048> piece{};  // small: every page that a client touches costs start-up time
+  while (text.size() <= kMaxInfoBytes) {
+    const ssize_t got = ::read(fd, piece.data(), piece.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return system_error(shown, errno);
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
+    if (got == 0) return text;
+    text.append(piece.data(), static_cast<std::size_t>(got));
   }
-  if (size > kMaxInfoBytes) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("{} is too large", shown)};
-  }
-  text.resize(size);
-  return text;
+  return Error{ErrorCode::kInvalidArgument, fmt::format("{} is too large", shown)};
 }
 
 Status write_file(int directory, const char* name, std::string_view text,

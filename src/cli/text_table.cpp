@@ -37,7 +37,7 @@ std::string TextTable::text() const {
 }
 
 std::string short_age(std::uint64_t age_ms) {
-  return human_duration_ms(age_ms / 1000 * 1000);
+  return human_duration_ms(age_ms < 1000 ? age_ms : age_ms / 1000 * 1000);
 }
 
 }  // namespace tide::cli

@@ -220,7 +220,7 @@ TEST(HeadCore, MessagesAreAcknowledgedInTimeAndInBulk) {
 // row:L1 at verbosity 5 the running table is printed at the start
 TEST(HeadCore, TheTableIsShownWhenAskedFor) {
   auto config = HeadRig::verbose_config();
-  config.jobs.state_verbosity = 5;
+  config.jobs.verbosity.fill(5);
   HeadRig rig(1, config);
   const auto actions = rig.start();
   for (const auto& row : job_state_table()) {

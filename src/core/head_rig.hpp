@@ -1,5 +1,5 @@
-// A head with daemons played by the test: they hang directly on the head, report, attach and say what
-// the test makes them say.
+// A head with daemons played by the test: they hang directly on the head, report, attach and say
+// what the test makes them say.
 #pragma once
 
 #include <csignal>
@@ -44,7 +44,8 @@ class HeadRig {
   static HeadConfig verbose_config() {
     HeadConfig out;
     out.dvm_id = out.jobs.dvm_id = "dvm";
-    out.jobs.state_verbosity = 1;
+    out.jobs.verbosity.fill(1);
+    out.roster.verbosity.fill(1);
     return out;
   }
   static Incarnation incarnation(std::uint32_t rank) { return Incarnation(1000 + rank); }
@@ -123,7 +124,8 @@ class HeadRig {
     contribution->set_data(local.SerializeAsString());
     return say(daemon, std::move(message));
   }
-  Actions launched(std::uint32_t daemon, std::uint32_t job, const std::vector<std::uint32_t>& ranks) {
+  Actions launched(std::uint32_t daemon, std::uint32_t job,
+                   const std::vector<std::uint32_t>& ranks) {
     std::vector<wire::ProcReport> reports;
     for (const auto rank : ranks) reports.push_back(proc_report(job, rank, ProcState::kRunning));
     return reduce(daemon, wire::ReductionId::LAUNCHED, job, reports);
@@ -191,7 +193,8 @@ inline std::vector<std::pair<std::uint32_t, wire::DownBody>> downs(const Actions
 inline std::vector<std::tuple<std::uint32_t, int, bool>> orders(const Actions& actions) {
   std::vector<std::tuple<std::uint32_t, int, bool>> out;
   for (const auto& [rank, body] : downs(actions)) {
-    if (body.has_signal()) out.emplace_back(rank, body.signal().signal(), body.signal().terminate());
+    if (body.has_signal())
+      out.emplace_back(rank, body.signal().signal(), body.signal().terminate());
   }
   return out;
 }

@@ -15,8 +15,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const std::vector<std::string> kUntilLaunch = {
-    "INIT_COMPLETE", "ALLOCATE", "ALLOCATION_COMPLETE", "LAUNCH_DAEMONS", "DAEMONS_REPORTED",
-    "VM_READY",      "MAP",      "MAP_COMPLETE",        "SYSTEM_PREP",    "LAUNCH_APPS",
+    "INIT_COMPLETE",  "ALLOCATE", "ALLOCATION_COMPLETE", "LAUNCH_DAEMONS", "DAEMONS_REPORTED",
+    "VM_READY",       "MAP",      "MAP_COMPLETE",        "SYSTEM_PREP",    "LAUNCH_APPS",
     "SEND_LAUNCH_MSG"};
 
 std::vector<std::string> chain(std::initializer_list<std::string> more) {
@@ -66,7 +66,7 @@ TEST_F(JobBoardTest, SubmitIsAcceptedAndScattered) {
   EXPECT_EQ(sent[0].second.launch().procs(1).rank(), 1U);
   EXPECT_EQ(sent[0].second.launch().procs(1).local_rank(), 1U);
   EXPECT_EQ(sent[1].second.launch().procs(0).rank(), 2U);
-  const auto& common = all_of<Send>(actions)[0].message.down().launch();
+  const auto common = all_of<Send>(actions).at(0).message.down().launch();
   EXPECT_EQ(common.nspace(), "dvm@1");
   EXPECT_EQ(common.size(), 3U);
   EXPECT_EQ(common.mapped_at(), 1U);
@@ -181,8 +181,8 @@ TEST_F(JobBoardTest, JobsShareTheSlotsAndGiveThemBack) {
 TEST_F(JobBoardTest, TheFirstFailureDecides) {
   run_three();
   const auto first = rig.proc_failed(2, proc_report(1, 2, ProcState::kWaitpidFired, 3));
-  EXPECT_THAT(orders(first), ElementsAre(std::tuple(1U, SIGTERM, true),
-                                         std::tuple(2U, SIGTERM, true)));
+  EXPECT_THAT(orders(first),
+              ElementsAre(std::tuple(1U, SIGTERM, true), std::tuple(2U, SIGTERM, true)));
   const auto second = rig.proc_failed(1, proc_report(1, 0, ProcState::kWaitpidFired, 0, SIGTERM));
   EXPECT_THAT(orders(second), IsEmpty());
   rig.ended(1, 1, {0, 1}, ProcState::kAborted, 0, SIGTERM);
@@ -330,7 +330,8 @@ TEST_F(JobBoardTest, ALostNodeIsNamedWithItsJobs) {
   EXPECT_EQ(ends[0].job(), 1U);
   EXPECT_EQ(ends[0].exit_status(), kExitNodeLost);
   EXPECT_EQ(ends[0].state(), static_cast<std::uint32_t>(JobState::kAborted));
-  EXPECT_THAT(ends[0].messages(0), HasSubstr("job dvm@1: node v1 was lost with 2 of its processes"));
+  EXPECT_THAT(ends[0].messages(0),
+              HasSubstr("job dvm@1: node v1 was lost with 2 of its processes"));
   rig.launched(2, 2, {0});
   rig.ended(2, 2, {0});
   ASSERT_EQ(endings(rig.seen).size(), 2U);
@@ -408,14 +409,16 @@ TEST_F(JobBoardTest, HistoryIsBounded) {
   EXPECT_EQ(small.head.status(1, 1000).jobs_size(), 1);
 }
 
-// A client must be able to read what the status says, also of a long command in any language.
-TEST_F(JobBoardTest, ALongCommandIsCutBetweenCharacters) {
-  for (std::size_t length = 190; length < 205; ++length) {
-    rig.submit(5, job_spec(5, std::string(length, 'a') + "éééééééé"));
-  }
+// Names need not be text in any encoding; a client must be able to read the status all the same.
+TEST_F(JobBoardTest, AnyCommandIsShownAndALongOneCut) {
+  rig.submit(5, job_spec(5, "\xff\xfe" + std::string(400, 'a')));
   wire::StatusReply copy;
-  EXPECT_TRUE(copy.ParseFromString(rig.head.status(100, 1000).SerializeAsString()));
-  EXPECT_EQ(copy.jobs_size(), 15);
+  ASSERT_TRUE(copy.ParseFromString(rig.head.status(100, 1000).SerializeAsString()));
+  ASSERT_EQ(copy.jobs_size(), 1);
+  EXPECT_EQ(copy.jobs(0).command().substr(0, 3),
+            "\xff\xfe"
+            "a");
+  EXPECT_LT(copy.jobs(0).command().size(), 220U);
 }
 
 }  // namespace

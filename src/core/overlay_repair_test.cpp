@@ -184,7 +184,8 @@ TEST(OverlayRepair, ARepairedSubtreeSendsAgain) {
   net.start();
   net.cut(net.up_link(1));
   net.settle();
-  for (const std::uint32_t rank : {1U, 3U, 4U, 7U, 8U}) EXPECT_EQ(net.rig(rank).path_changes, 2) << rank;
+  for (const std::uint32_t rank : {1U, 3U, 4U, 7U, 8U})
+    EXPECT_EQ(net.rig(rank).path_changes, 2) << rank;
   EXPECT_EQ(net.rig(2).path_changes, 1);
 }
 

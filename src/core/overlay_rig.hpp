@@ -62,7 +62,9 @@ class OverlayRig : private OverlayListener {
   void on_suspect(Rank rank, const std::string& reason) override {
     suspects.emplace_back(rank.value(), reason);
   }
-  void on_report(LinkId, Rank rank, const wire::Report&) override { reports.push_back(rank.value()); }
+  void on_report(LinkId, Rank rank, const wire::Report&) override {
+    reports.push_back(rank.value());
+  }
   bool on_stranger(const LinkUp&) override { return admit_strangers; }
   void on_stranger_lost(Rank rank, const std::string&) override {
     strangers_lost.push_back(rank.value());

@@ -47,6 +47,7 @@ launch::LocalLauncherConfig launcher_config(const HeadSetup& setup) {
   launch::LocalLauncherConfig config;
   config.prted_path = setup.prted_path;
   config.log_directory = setup.info.directory + "/logs";
+  config.descriptor_limit = setup.descriptor_limit;
   return config;
 }
 

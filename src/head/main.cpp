@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -111,7 +112,24 @@ void announce(const HeadOptions& options, const DvmInfo& info, ReadyPipe& pipe) 
   pipe.announce();
 }
 
+// Better said before the start than by whichever daemon is the first to find none left.
+Status enough_descriptors(std::uint32_t nodes) {
+  constexpr std::uint64_t kOfItsOwn = 32;
+  constexpr std::uint64_t kPerNode = 2;  // while it moves in the tree
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return system_error("no limit on open files", errno);
+  const std::uint64_t needed = kOfItsOwn + kPerNode * nodes;
+  if (limit.rlim_cur >= needed) return ok_status();
+  return Error{ErrorCode::kOutOfResources,
+               fmt::format("{} nodes need {} open files and the limit is {}; raise it with 'ulimit -n' "
+                           "or ask for fewer nodes",
+                           nodes, needed, limit.rlim_cur)};
+}
+
 int serve(const HeadOptions& options, Params params, Failpoints failpoints, ReadyPipe& pipe) {
+  auto raised = exec::raise_descriptor_limit();
+  if (!raised) return fail(raised.error().message);
+  if (auto enough = enough_descriptors(options.nodes); !enough) return fail(enough.error().message);
   auto prted = sibling("prted");
   if (!prted) return fail(prted.error().message);
   auto info = take_directory(options, params);
@@ -123,13 +141,12 @@ int serve(const HeadOptions& options, Params params, Failpoints failpoints, Read
                 .node = "head",
                 .verbosity = log_verbosity(params)};
   if (auto started = log_init(std::move(log)); !started) return fail(started.error().message);
-  if (auto raised = exec::raise_descriptor_limit(); !raised) log_warning(raised.error().message);
   const std::string base(info->directory, 0, info->directory.rfind('/'));
   const std::string name = info->name;
   int status = 1;
   {
     HeadProgram program({options, std::move(params), std::move(failpoints), std::move(*info),
-                         std::move(*key), std::move(*prted), pipe.fd()},
+                         std::move(*key), std::move(*prted), *raised, pipe.fd()},
                         {.ready = [&](const DvmInfo& ready) { announce(options, ready, pipe); },
                          .progress =
                              [&](const std::string& text) {

@@ -131,7 +131,7 @@ class Dvm:
         assert not files, f"left behind by tide down: {files}"
         return done
 
-    def close(self):
+    def close(self, *down_options):
         """Takes the DVM down whatever state it is in and removes its files. Fails when a clean
         down left processes; what a broken one left is killed without complaint."""
         if self not in _live:
@@ -139,7 +139,7 @@ class Dvm:
         try:
             self._end_background()
             if self._is_up:
-                self.down()
+                self.down(*down_options)
         finally:
             for pid in processes_in(self.tmpdir):
                 _kill(pid)

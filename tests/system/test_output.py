@@ -30,18 +30,17 @@ def test_four_ranks_of_a_hundred_megabytes_byte_for_byte(shared_dvm):
 @pytest.mark.user
 def test_both_streams_of_several_ranks_byte_for_byte(shared_dvm):
     """Standard output and error of the same processes do not get into each other."""
-    script = "exec 3>&1; " + "{ " + "'$0' -c \"$1\" 6 1000003; } & " + "'$0' -c \"$1\" 6 1000003 >&2; wait"
-    command = writer(6, 1000003)
-    job = shared_dvm.start("prun", "-n", "2", "sh", "-c", script.replace("'$0'", '"$0"'), command[0], command[2],
+    size = 1000003
+    job = shared_dvm.start("prun", "-n", "2", "sh", "-c", '"$@" & "$@" >&2; wait', "sh", *writer(6, size),
                            text=False)
-    streams = [Streams(2, 6, 1000003), Streams(2, 6, 1000003)]
-    reader = threading.Thread(target=read_all, args=(job.stderr, streams[1].take))
+    out, error = Streams(2, 6, size), Streams(2, 6, size)
+    reader = threading.Thread(target=read_all, args=(job.stderr, error.take))
     reader.start()
-    read_all(job.stdout, streams[0].take)
+    read_all(job.stdout, out.take)
     reader.join()
     assert job.wait(timeout=30 * TIME_SCALE) == 0
-    for stream in streams:
-        stream.check()
+    out.check()
+    error.check()
 
 
 # row:L15
@@ -49,8 +48,8 @@ def test_output_of_a_process_that_ended_is_not_lost_on_a_slow_reader(shared_dvm)
     """The process has exited and its client takes nothing for a while: all of it comes later."""
     size = 60000  # fits into the process's own pipe, so it can end without a reader
     gate = Gate(shared_dvm.tmpdir / "gate-slow")
-    job = shared_dvm.start("tide", "run", "-n", "1", "sh", "-c", f"echo $$; {gate.wait_command()}; head -c {size} /dev/zero",
-                           text=False)
+    job = shared_dvm.start("tide", "run", "-n", "1", "sh", "-c",
+                           f"echo $$; {gate.wait_command()}; head -c {size} /dev/zero", text=False)
     pid = int(job.stdout.readline())
     job.send_signal(signal.SIGSTOP)
     try:
@@ -80,7 +79,8 @@ def test_job_ends_only_when_a_background_child_has_let_go_the_pipe(shared_dvm):
 def test_job_ends_only_when_the_process_has_exited(shared_dvm):
     """The output is closed first, the exit comes later and its status counts."""
     gate = Gate(shared_dvm.tmpdir / "gate-exit")
-    job = shared_dvm.start("tide", "run", "-n", "1", "sh", "-c", f"echo all; exec >&- 2>&-; {gate.wait_command()}; exit 9")
+    job = shared_dvm.start("tide", "run", "-n", "1", "sh", "-c",
+                           f"echo all; exec >&- 2>&-; {gate.wait_command()}; exit 9")
     assert job.stdout.readline() == "all\n"
     wait_until(lambda: [row for row in shared_dvm.jobs()["jobs"] if row["state"] == "PRTE_JOB_STATE_RUNNING"],
                what="the job still runs")
@@ -148,8 +148,8 @@ def test_input_goes_to_rank_zero_only(shared_dvm):
 
 
 def test_input_goes_to_the_rank_asked_for_or_none(shared_dvm):
-    done = shared_dvm.run("-n", "3", "--stdin", "2", "sh", "-c", "cat; echo $TIDE_RANK", input="hello ")
-    assert "hello 2" in done.stdout
+    done = shared_dvm.run("-n", "3", "--stdin", "2", "--output", "tag", "cat", input="hello\n")
+    assert [line.split(",")[1] for line in done.stdout.splitlines()] == ["2]<stdout>: hello"]
     assert shared_dvm.run("-n", "2", "--stdin", "none", "cat", input="hello").stdout == ""
 
 
@@ -170,7 +170,8 @@ def test_reader_of_the_first_line_gets_it_at_once(shared_dvm):
     """Input is passed on as it comes, not when it ends."""
     reading, writing = os.pipe()
     with os.fdopen(writing, "wb", buffering=0) as keyboard:
-        job = shared_dvm.start("tide", "run", "-n", "1", "sh", "-c", "read a; echo got $a; read b; echo got $b", stdin=reading)
+        job = shared_dvm.start("tide", "run", "-n", "1", "sh", "-c", "read a; echo got $a; read b; echo got $b",
+                               stdin=reading)
         os.close(reading)
         keyboard.write(b"one\n")
         assert job.stdout.readline() == "got one\n"
