@@ -90,6 +90,7 @@ void DaemonCore::deliver(const wire::DownBody& body, const wire::LaunchCommon& l
     case wire::DownBody::kForget:
       jobs_.forget(JobId(body.forget().job()));
       return;
+    case wire::DownBody::kPing:
     case wire::DownBody::BODY_NOT_SET:
       return;
   }

@@ -109,8 +109,12 @@ void HeadCore::on_operation(const wire::Operation& operation) {
   for (const auto rank : operation.membership().left()) peers_.erase(Rank(rank));
 }
 
+// One that is well, and only lost a neighbour, is heard of again by what it answers.
 void HeadCore::on_suspect(Rank rank, const std::string& reason) {
-  roster_.suspect(rank, reason, now_ms_);
+  if (!roster_.suspect(rank, reason, now_ms_)) return;
+  wire::DownBody body;
+  body.mutable_ping();
+  scatter({{rank, std::move(body)}}, nullptr, {});
 }
 
 void HeadCore::on_stranger_lost(Rank rank, const std::string& reason) {
@@ -147,7 +151,7 @@ void HeadCore::on_up(const wire::Up& up, const Bytes& payload) {
 void HeadCore::deliver(Rank origin, const wire::UpBody& body, const Bytes& payload) {
   switch (body.body_case()) {
     case wire::UpBody::kSuspect:
-      roster_.suspect(Rank(body.suspect().rank()), body.suspect().reason(), now_ms_);
+      on_suspect(Rank(body.suspect().rank()), body.suspect().reason());
       return;
     case wire::UpBody::kProcFailed:
       jobs_.on_proc_failed(origin, body.proc_failed());
@@ -316,10 +320,11 @@ wire::StatusReply HeadCore::status(std::uint32_t history, std::uint64_t now_ms) 
 // ---- the end ----
 
 void HeadCore::begin_end(const std::string& reason, bool force) {
-  if (phase_ >= Phase::kEnding && (!force || force_ended_)) return;
+  if (phase_ >= Phase::kEnding && (!force || forced_)) return;
   if (phase_ < Phase::kEnding) phase_ = Phase::kEnding;
-  force_ended_ = force_ended_ || force;
+  forced_ = forced_ || force;
   jobs_.end_all(reason, force);
+  if (phase_ == Phase::kShuttingDown) kill_daemons();
 }
 
 // Looked at after every event: jobs first, then the daemons, then the head itself.
@@ -336,7 +341,7 @@ void HeadCore::progress_end() {
     operation.mutable_shutdown();
     overlay_.broadcast(std::move(operation));
     if (!roster_.ready()) {  // half-started daemons are no members yet and do not hear the order
-      for (const auto& [rank, node] : roster_.nodes()) out_.emplace_back(EndDaemon{rank});
+      kill_daemons();
     }
     out_.emplace_back(timers_.arm(TimerKind::kShutdown, config_.shutdown_timeout_ms));
   }
@@ -347,17 +352,21 @@ void HeadCore::progress_end() {
 }
 
 void HeadCore::end_remaining_daemons() {
-  if (force_ended_ && phase_ == Phase::kShuttingDown) {
+  if (killed_) {
     finish(1, "daemons did not end in time; their warden ends them");
     return;
   }
-  force_ended_ = true;
   for (const auto& [rank, node] : roster_.nodes()) {
     notes_.add(Subsystem::kErrmgr, 0, "the daemon on node {} does not end and is killed",
                node.name);
-    out_.emplace_back(EndDaemon{rank});
   }
+  kill_daemons();
   out_.emplace_back(timers_.arm(TimerKind::kShutdown, config_.shutdown_timeout_ms));
+}
+
+void HeadCore::kill_daemons() {
+  killed_ = true;
+  for (const auto& [rank, node] : roster_.nodes()) out_.emplace_back(EndDaemon{rank});
 }
 
 void HeadCore::finish(int status, std::string reason) {

@@ -109,6 +109,7 @@ class HeadCore : private OverlayListener, private RosterListener, private Daemon
   void begin_end(const std::string& reason, bool force);
   void progress_end();
   void end_remaining_daemons();
+  void kill_daemons();
   void finish(int status, std::string reason);
   void go(JobState state, const char* cause);
   void note_table();
@@ -127,7 +128,8 @@ class HeadCore : private OverlayListener, private RosterListener, private Daemon
   std::uint64_t now_ms_ = 0;
   std::vector<std::pair<ClientId, std::uint32_t>> waiting_for_end_;
   std::optional<std::string> failure_;  // why the start failed
-  bool force_ended_ = false;
+  bool forced_ = false;                 // by whoever asked for the end
+  bool killed_ = false;                 // the launcher was told to end every daemon
   bool exited_ = false;
 };
 

@@ -84,7 +84,9 @@ void JobBoard::submit(ClientId client, std::uint32_t request, wire::JobSpec spec
   job.request = request;
   job.spec = std::move(spec);
   job.submitted_ms = now_ms_;
-  enter(job, fmt::format("submitted by client {}", client.value()));
+  notes_.add(Subsystem::kPlm, 1, "job {}: request {} of client {}", job.nspace,
+             job.spec.correlation(), client.value());
+  enter(job, "submitted");
   run_transitions();
 }
 
@@ -232,6 +234,7 @@ void JobBoard::assemble_launch(Job& job) {
   launch.set_job(job.id.value());
   launch.set_attempt(1);
   launch.set_nspace(job.nspace);
+  launch.set_correlation(job.spec.correlation());
   launch.set_mapped_at(roster_.serial().value());
   launch.set_size(static_cast<std::uint32_t>(job.placements.size()));
   launch.set_stdin_rank(job.spec.stdin_rank());

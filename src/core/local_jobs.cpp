@@ -54,8 +54,8 @@ void LocalJobs::launch(const wire::LaunchCommon& common, const wire::LaunchSlice
     job.procs.emplace(ProcRank(launch.rank()), std::move(proc));
   }
   job.held = applied.value() < common.mapped_at();
-  notes_.add(Subsystem::kOdls, 1, "job {}: {} of its {} processes are for this node",
-             common.nspace(), slice.procs_size(), common.size());
+  notes_.add(Subsystem::kOdls, 1, "job {}: request {}, {} of its {} processes are for this node",
+             common.nspace(), common.correlation(), slice.procs_size(), common.size());
   if (!job.held) start(id, job);
 }
 

@@ -160,6 +160,7 @@ TEST_F(LocalJobsTest, EndedWhileHeldItIsNeverStarted) {
             static_cast<std::uint32_t>(ProcState::kFailedToStart));
 }
 
+// row:L12 pids come back
 TEST_F(LocalJobsTest, LaunchedIsContributedOnceWhenAllWereTried) {
   jobs.launch(common(), slice({2, 3}), Serial(1));
   jobs.handle(ProcSpawned{key(2), 502});
@@ -175,7 +176,7 @@ TEST_F(LocalJobsTest, LaunchedIsContributedOnceWhenAllWereTried) {
   EXPECT_TRUE(participants.contains(Rank(1)) && participants.contains(Rank(3)));
   const auto local = report_in(contributed[0]);
   ASSERT_EQ(local.procs_size(), 2);
-  EXPECT_EQ(local.procs(0).pid(), 502U) << "row:L12 pids come back";
+  EXPECT_EQ(local.procs(0).pid(), 502U) << "pids come back";
   EXPECT_EQ(local.procs(1).state(), static_cast<std::uint32_t>(ProcState::kRunning));
 }
 

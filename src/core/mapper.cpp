@@ -11,14 +11,15 @@ namespace {
 
 // A node as one app context may use it.
 struct Seat {
-  std::size_t node;          // index into the candidates
-  std::uint32_t limit = 0;   // processes of this job that its slots hold
-  std::uint32_t idle_limit;  // the same if nobody else were there
+  std::size_t node;        // index into the candidates
+  std::uint32_t cap = 0;   // processes of this app context that it may hold
+  std::uint32_t free = 0;  // slots that other jobs leave
 };
 
 struct Working {
   const std::vector<MapNode>& nodes;
-  std::vector<std::uint32_t> placed;  // by candidate, of this job
+  std::vector<std::uint32_t> placed;      // by candidate, of this job
+  std::vector<std::uint32_t> app_placed;  // by candidate, of the app context at hand
   MapResult result;
 };
 
@@ -46,19 +47,25 @@ std::vector<Seat> seats_for(const wire::AppSpec& app, const Working& work) {
     std::uint32_t cap = node.slots;
     if (asked != nullptr && asked->slots() > 0) cap = std::min(cap, asked->slots());
     const std::uint32_t free = node.slots > node.used ? node.slots - node.used : 0;
-    seats.push_back(Seat{i, std::min(cap, free), cap});
+    seats.push_back(Seat{i, cap, free});
   }
   return seats;
 }
 
-std::uint32_t room(const Seat& seat, const Working& work, std::uint32_t limit) {
-  const auto placed = work.placed[seat.node];
-  return limit > placed ? limit - placed : 0;
+std::uint32_t minus(std::uint32_t whole, std::uint32_t part) {
+  return whole > part ? whole - part : 0;
+}
+
+// How many more of this app context the seat holds; idle: if no other job were there.
+std::uint32_t room(const Seat& seat, const Working& work, bool idle) {
+  const auto slots = idle ? work.nodes[seat.node].slots : seat.free;
+  return std::min(minus(seat.cap, work.app_placed[seat.node]),
+                  minus(slots, work.placed[seat.node]));
 }
 
 std::uint64_t total_room(const std::vector<Seat>& seats, const Working& work, bool idle) {
   std::uint64_t sum = 0;
-  for (const auto& seat : seats) sum += room(seat, work, idle ? seat.idle_limit : seat.limit);
+  for (const auto& seat : seats) sum += room(seat, work, idle);
   return sum;
 }
 
@@ -66,12 +73,13 @@ void place(Working& work, std::size_t node, std::uint32_t app) {
   const auto rank = static_cast<std::uint32_t>(work.result.placements.size());
   work.result.placements.push_back(
       Placement{ProcRank(rank), app, work.nodes[node].rank, work.placed[node]++});
+  ++work.app_placed[node];
 }
 
 void place_by_slot(Working& work, const std::vector<Seat>& seats, std::uint32_t app,
                    std::uint32_t& left) {
   for (const auto& seat : seats) {
-    for (auto n = room(seat, work, seat.limit); n > 0 && left > 0; --n, --left) {
+    for (auto n = room(seat, work, false); n > 0 && left > 0; --n, --left) {
       place(work, seat.node, app);
     }
   }
@@ -82,7 +90,7 @@ void place_by_node(Working& work, const std::vector<Seat>& seats, std::uint32_t 
   for (bool any = true; any && left > 0;) {
     any = false;
     for (const auto& seat : seats) {
-      if (left == 0 || room(seat, work, seat.limit) == 0) continue;
+      if (left == 0 || room(seat, work, false) == 0) continue;
       place(work, seat.node, app);
       --left;
       any = true;
@@ -129,7 +137,7 @@ std::string short_of_slots(const wire::AppSpec& app, std::uint32_t asked, std::u
 }  // namespace
 
 MapResult map_job(const wire::JobSpec& job, const std::vector<MapNode>& nodes) {
-  Working work{nodes, std::vector<std::uint32_t>(nodes.size(), 0), {}};
+  Working work{nodes, std::vector<std::uint32_t>(nodes.size(), 0), {}, {}};
   const bool by_node = job.map_by() == wire::JobSpec::NODE;
   for (int i = 0; i < job.apps_size(); ++i) {
     const auto& app = job.apps(i);
@@ -139,6 +147,7 @@ MapResult map_job(const wire::JobSpec& job, const std::vector<MapNode>& nodes) {
           MapVerdict::kImpossible,
           fmt::format("host '{}' is not a node of this DVM; 'tide status' lists them", missing));
     }
+    work.app_placed.assign(nodes.size(), 0);
     const auto seats = seats_for(app, work);
     if (seats.empty()) return failed(MapVerdict::kImpossible, "the DVM has no nodes to run on");
     const auto free = total_room(seats, work, false);

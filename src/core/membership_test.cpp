@@ -62,6 +62,7 @@ TEST(Membership, BeginsWithTheHeadAlone) {
   EXPECT_FALSE(membership.departed(Rank(1))) << "never given out is not departed";
 }
 
+// row:S10 a rank stays a hole
 TEST(Membership, JoinAndLeave) {
   Membership membership(2);
   join(membership, {1, 2, 3});
@@ -76,7 +77,7 @@ TEST(Membership, JoinAndLeave) {
   EXPECT_EQ(membership.find(Rank(2))->endpoints[0].port(), 4002U);
   leave(membership, {3});
   EXPECT_EQ(membership.find(Rank(3)), nullptr);
-  EXPECT_TRUE(membership.departed(Rank(3))) << "row:S10 a rank stays a hole";
+  EXPECT_TRUE(membership.departed(Rank(3))) << "a rank stays a hole";
   EXPECT_FALSE(membership.departed(Rank(2)));
   EXPECT_FALSE(membership.departed(Rank(4)));
   EXPECT_EQ(membership.span(), 4U) << "the span never shrinks";

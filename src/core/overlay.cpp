@@ -185,6 +185,7 @@ void Overlay::parent_gained(LinkId id) {
   parent_link_ = id;
   timers_.cancel(TimerKind::kReattach);
   timers_.cancel(TimerKind::kReattachDeadline);
+  ancestors_left_.clear();
   wire::LinkMessage message;
   message.mutable_attach()->set_applied(membership_.serial().value());
   message.mutable_attach()->set_acknowledged(acknowledged_.value());
@@ -242,7 +243,11 @@ void Overlay::handle(const ConnectFailed& event) {
     return;
   }
   if (!parent_link_) {
-    try_next_ancestor();
+    if (timers_.armed(TimerKind::kReattachDeadline)) {
+      try_next_ancestor();
+    } else {  // the old parent has left and the new one does not answer
+      parent_lost(event.text);
+    }
     return;
   }
   if (membership_.find(event.peer) != nullptr) {

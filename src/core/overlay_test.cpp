@@ -230,6 +230,7 @@ TEST(Overlay, LinksWithoutAPurposeAreSweptAway) {
   EXPECT_EQ(closed[0].link, LinkId(50));
 }
 
+// row:L11 who hosts nothing of it gets nothing
 TEST(Overlay, ScattersAreSplitByNextHop) {
   OverlayNet net(4, 2);
   net.start();
@@ -243,7 +244,7 @@ TEST(Overlay, ScattersAreSplitByNextHop) {
   net.head().overlay.send_down(scatter, {});
   EXPECT_EQ(all_of<Send>(net.head().out).size(), 2U) << "one message per child";
   net.settle();
-  EXPECT_THAT(net.rig(3).downs, IsEmpty()) << "row:L11 who hosts nothing of it gets nothing";
+  EXPECT_THAT(net.rig(3).downs, IsEmpty()) << "who hosts nothing of it gets nothing";
   for (const std::uint32_t rank : {1U, 2U, 4U}) {
     ASSERT_EQ(net.rig(rank).downs.size(), 1U) << rank;
     EXPECT_EQ(net.rig(rank).downs[0].first.seq(), rank);

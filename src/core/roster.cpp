@@ -65,15 +65,18 @@ void Roster::on_launch_failed(const DaemonLaunchFailed& event) {
 
 bool Roster::admit(const LinkUp& up) {
   Node* node = find(up.peer);
-  const bool valid = node != nullptr && node->state == NodeState::kLaunching && !node->link &&
-                     node->incarnation == up.incarnation && node->campaign == up.campaign;
+  const bool valid = starting_ && node != nullptr && node->state == NodeState::kLaunching &&
+                     !node->link && node->incarnation == up.incarnation &&
+                     node->campaign == up.campaign;
   if (valid) node->link = up.link;
   return valid;
 }
 
 void Roster::on_report(LinkId link, Rank rank, const wire::Report& report) {
   Node* node = find(rank);
-  if (node == nullptr || node->link != link || node->state != NodeState::kLaunching) return;
+  if (!starting_ || node == nullptr || node->link != link || node->state != NodeState::kLaunching) {
+    return;
+  }
   node->state = NodeState::kReported;
   node->report = report;
   node->pid = report.pid();
@@ -149,15 +152,15 @@ void Roster::enter_shutdown() {
 
 // ---- suspicion and death ----
 
-void Roster::suspect(Rank rank, const std::string& reason, std::uint64_t now_ms) {
+bool Roster::suspect(Rank rank, const std::string& reason, std::uint64_t now_ms) {
   Node* node = find(rank);
-  if (node == nullptr || shutting_down_) return;
+  if (node == nullptr || shutting_down_) return false;
   if (starting_) {
     fail_start(fmt::format("the daemon on node {} was lost while the DVM started: {}", node->name,
                            reason));
-    return;
+    return false;
   }
-  if (node->state != NodeState::kUp) return;
+  if (node->state != NodeState::kUp) return false;
   node->state = NodeState::kSuspect;
   node->suspect_until_ms = now_ms + config_.suspect_grace_ms;
   node->suspicion = reason;
@@ -165,6 +168,7 @@ void Roster::suspect(Rank rank, const std::string& reason, std::uint64_t now_ms)
   out_.emplace_back(
       Probe{rank, {node->report.endpoints().begin(), node->report.endpoints().end()}});
   arm_suspects(now_ms);
+  return true;
 }
 
 void Roster::heard_from(Rank rank) {

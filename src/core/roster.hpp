@@ -67,7 +67,8 @@ class Roster {
   void on_stranger_lost(Rank rank, const std::string& reason);
   void on_report(LinkId link, Rank rank, const wire::Report& report);
   void on_operations_complete(Serial serial);
-  void suspect(Rank rank, const std::string& reason, std::uint64_t now_ms);
+  // True if the daemon is suspected from now on: it has to be heard of within the grace period.
+  bool suspect(Rank rank, const std::string& reason, std::uint64_t now_ms);
   void heard_from(Rank rank);
   bool handle_timer(TimerKind kind, std::uint64_t now_ms);
 

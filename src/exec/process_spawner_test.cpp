@@ -3,12 +3,9 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spawn.h>
 #include <sys/wait.h>
 
-#include <chrono>
 #include <csignal>
-#include <iostream>
 #include <string>
 #include <vector>
 
@@ -205,57 +202,6 @@ TEST_F(ProcessSpawnerTest, NoDescriptorIsLeakedBySuccessOrFailure) {
     error_of({"true"}, "/no/such/directory");
   }
   EXPECT_EQ(open_descriptors(), before);
-}
-
-// ---- speed, measured against posix_spawn in the same run ----
-
-constexpr int kSpeedProcesses = 256;
-
-void reap_all(int count) {
-  for (int i = 0; i < count; ++i) ASSERT_GT(::waitpid(-1, nullptr, 0), 0);
-}
-
-double posix_spawn_ms() {
-  const auto begin = std::chrono::steady_clock::now();
-  std::string name = "/bin/true";
-  std::vector<char*> argv = {name.data(), nullptr};
-  for (int i = 0; i < kSpeedProcesses; ++i) {
-    pid_t pid = 0;
-    EXPECT_EQ(::posix_spawn(&pid, "/bin/true", nullptr, nullptr, argv.data(), environ), 0);
-  }
-  reap_all(kSpeedProcesses);
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
-      .count();
-}
-
-double our_spawn_ms(ProcessSpawner& spawner) {
-  const auto begin = std::chrono::steady_clock::now();
-  EnvironmentCache environments(current_environment());
-  const std::vector<std::string> argv = {"/bin/true"};
-  for (int i = 0; i < kSpeedProcesses; ++i) {
-    const EnvironmentBlock block = environments.build({});
-    EXPECT_TRUE(
-        spawner
-            .spawn(SpawnRequest{
-                .argv = argv, .environment = block, .working_directory = "", .stdio = {0, 1, 2}})
-            .ok());
-  }
-  reap_all(kSpeedProcesses);
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
-      .count();
-}
-
-TEST_F(ProcessSpawnerTest, KeepsUpWithPosixSpawn) {
-  double theirs = 1e9;
-  double ours = 1e9;
-  for (int round = 0; round < 3; ++round) {  // the best of each: other work disturbs
-    theirs = std::min(theirs, posix_spawn_ms());
-    ours = std::min(ours, our_spawn_ms(spawner_));
-  }
-  std::cout << kSpeedProcesses << " x /bin/true: posix_spawn " << theirs << " ms, ours " << ours
-            << " ms, ratio " << ours / theirs << "\n";
-  // Not a benchmark: this only catches a spawn that copies our memory or scans all descriptors.
-  EXPECT_LT(ours, 4 * theirs);
 }
 
 }  // namespace

@@ -120,10 +120,11 @@ Status enough_descriptors(std::uint32_t nodes) {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return system_error("no limit on open files", errno);
   const std::uint64_t needed = kOfItsOwn + kPerNode * nodes;
   if (limit.rlim_cur >= needed) return ok_status();
-  return Error{ErrorCode::kOutOfResources,
-               fmt::format("{} nodes need {} open files and the limit is {}; raise it with 'ulimit -n' "
-                           "or ask for fewer nodes",
-                           nodes, needed, limit.rlim_cur)};
+  return Error{
+      ErrorCode::kOutOfResources,
+      fmt::format("{} nodes need {} open files and the limit is {}; raise it with 'ulimit -n' "
+                  "or ask for fewer nodes",
+                  nodes, needed, limit.rlim_cur)};
 }
 
 int serve(const HeadOptions& options, Params params, Failpoints failpoints, ReadyPipe& pipe) {

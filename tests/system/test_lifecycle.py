@@ -13,6 +13,7 @@ import pytest
 from dvm import BIN, TIME_SCALE, Dvm, is_alive, transitions_in, wait_until
 from jobs import Gate
 
+SLOW_END_S = 6  # below tide_shutdown_timeout, above the grace for a daemon that has to be killed
 QUICK_S = 1.5  # nobody waits for a time-out in an ordinary start or end
 
 
@@ -211,6 +212,49 @@ def test_job_that_comes_before_ready_waits_and_runs(place):
     gone(place)
 
 
+def start_held(place):
+    """`tide up` that is held before it starts daemons, and its head answers."""
+    up = place.start("tide", "up", "--nodes", "2", "--slots", "2", "--prtemca", "tide_failpoint",
+                     "action.launch_daemons:hold")
+    wait_until(lambda: place.tool("tide", "status").returncode == 0, what="the head answers")
+    return up
+
+
+# row:L9
+def test_early_job_that_is_interrupted_never_runs(place):
+    up = start_held(place)
+    job = place.start("tide", "run", "-n", "2", "--timeout", "1000", "sh", "-c", "echo ran > ran")
+    wait_until(lambda: place.jobs()["jobs"], what="the head has the job")
+    job.send_signal(signal.SIGINT)
+    assert place.finish(job).returncode == 130
+    assert not place.jobs()["jobs"]
+    assert place.tool("tide", "debug", "release", "action.launch_daemons").returncode == 0
+    assert place.finish(up).returncode == 0
+    assert place.run("-n", "2", "true").returncode == 0
+    assert not (place.tmpdir / "ran").exists()
+    assert place.tool("tide", "down").returncode == 0
+    gone(place)
+
+
+@pytest.mark.user
+def test_down_during_the_start(place):
+    """One node hangs; the DVM with an early job goes all the same, and at once."""
+    up, _ = up_with_gates(place, 3, ["v2"])
+    wait_until(lambda: place.tool("tide", "status").returncode == 0, what="the head answers")
+    wait_until(lambda: sorted(states(place).values()) == ["reported", "reported", "starting"], what="v2 hangs")
+    job = place.start("tide", "run", "-n", "1", "true")
+    late = place.start("tide", "run", "-n", "1", "--timeout", "1", "true")
+    wait_until(lambda: len(place.jobs()["jobs"]) == 2, what="the head has the jobs")
+    assert place.finish(late).returncode == 124
+    began = time.monotonic()
+    done = place.tool("tide", "down")
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - began < SLOW_END_S * TIME_SCALE
+    assert place.finish(up).returncode != 0
+    assert place.finish(job).returncode not in (0, 2)
+    gone(place)
+
+
 # ---- starts that fail ----
 
 @pytest.mark.user
@@ -253,6 +297,13 @@ def test_start_that_is_interrupted_leaves_nothing(place):
     await_waiting(place, "v2")
     up.send_signal(signal.SIGINT)
     assert place.finish(up).returncode != 0
+    gone(place)
+
+
+def test_start_without_enough_descriptors_says_so(place):
+    done = place.tool("/bin/sh", "-c", f"ulimit -n 40; exec {BIN}/tide up --nodes 64")
+    assert done.returncode == 1
+    assert "open files" in done.stderr or "descriptors" in done.stderr
     gone(place)
 
 

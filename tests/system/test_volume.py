@@ -12,7 +12,7 @@ from dvm import BIN, TIME_SCALE, Dvm, wait_until
 TIMES = 20
 WARM_UP_RUNS = 200
 RUNS = 1000
-GROWTH_LIMIT_KIB = 512  # for 1000 jobs, against allocator noise; one leaked kilobyte each shows
+GROWTH_LIMIT_KIB = 128  # for 1000 jobs; some hundred leaked bytes each show
 
 
 @pytest.fixture(scope="module")
