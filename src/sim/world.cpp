@@ -295,7 +295,8 @@ void World::launch(const core::LaunchTarget& target) {
     wire::Endpoint head;
     head.set_port(kHeadRank.value());
     head_driver_->post(core::DaemonStarted{target.rank, report.pid()});
-    for (auto& action : daemon->core.start({head}, report)) daemon->effects.perform(std::move(action));
+    for (auto& action : daemon->core.start({head}, report))
+      daemon->effects.perform(std::move(action));
   });
 }
 
