@@ -17,6 +17,9 @@ int force_end(const ClientContext& context, const DvmInfo& dvm, const ProcessHan
     return kExitFailure;
   }
   complain(context.line, "the head of DVM " + dvm.name + " did not answer or end and was killed");
+  // It could not clean up after itself.
+  const Status removed = remove_dvm_directory(context.run_base, dvm.name);
+  if (!removed) complain(context.line, removed.error().message);
   return kExitSuccess;
 }
 

@@ -1,16 +1,15 @@
 #include "cli/job_request.hpp"
 
+#include "wire/limits.hpp"
+
 namespace tide::cli {
 namespace {
-
-// A job wider than this is a slip of the finger.
-constexpr std::uint32_t kMaxProcesses = 1'000'000;
 
 Status take_app_option(const GivenOption& given, const std::string& working_directory,
                        wire::AppSpec& app) {
   if (given.option == Option::kNumProcs) {
     Result<std::uint32_t> count =
-        parse_count(given.value, "the number of processes", 1, kMaxProcesses);
+        parse_count(given.value, "the number of processes", 1, kMaxProcessesPerJob);
     if (!count) return count.error();
     app.set_processes(*count);
   } else if (given.option == Option::kWorkingDirectory) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -41,11 +42,17 @@ struct StartTimer {
 
 // ---- local processes, at a daemon ----
 
-struct SpawnProc {  // answered by ProcSpawned or ProcSpawnFailed
-  ProcKey proc;
+// What the processes of an app context have in common. Shared, because it can be large and they can
+// be many.
+struct Program {
   std::vector<std::string> argv;
   std::vector<wire::EnvDirective> environment;  // applied in order to the daemon's own environment
   std::string working_directory;                // empty: the daemon's
+};
+struct SpawnProc {  // answered by ProcSpawned or ProcSpawnFailed
+  ProcKey proc;
+  std::shared_ptr<const Program> program;
+  std::vector<wire::EnvDirective> environment;  // of this process alone, after the program's
   std::uint32_t output_window_bytes = 0;        // may be read from each of stdout and stderr
   bool wants_input = false;                     // else standard input is /dev/null
 };

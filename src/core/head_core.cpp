@@ -34,7 +34,7 @@ void HeadCore::handle(const TimerFired& event) {
   if (kind == TimerKind::kAckFlush) {
     acknowledge_all();
   } else if (kind == TimerKind::kShutdown) {
-    end_remaining_daemons();
+    end_remaining();
   } else if (!overlay_.handle_timer(kind) && !roster_.handle_timer(kind, now_ms_)) {
     jobs_.handle_timer(kind, TimerBook::subject(event));
   }
@@ -321,7 +321,10 @@ wire::StatusReply HeadCore::status(std::uint32_t history, std::uint64_t now_ms) 
 
 void HeadCore::begin_end(const std::string& reason, bool force) {
   if (phase_ >= Phase::kEnding && (!force || forced_)) return;
-  if (phase_ < Phase::kEnding) phase_ = Phase::kEnding;
+  if (phase_ < Phase::kEnding) {
+    phase_ = Phase::kEnding;
+    out_.emplace_back(timers_.arm(TimerKind::kShutdown, config_.shutdown_timeout_ms));
+  }
   forced_ = forced_ || force;
   jobs_.end_all(reason, force);
   if (phase_ == Phase::kShuttingDown) kill_daemons();
@@ -351,7 +354,11 @@ void HeadCore::progress_end() {
   }
 }
 
-void HeadCore::end_remaining_daemons() {
+void HeadCore::end_remaining() {
+  if (phase_ == Phase::kEnding) {
+    jobs_.abandon_all();
+    return;
+  }
   if (killed_) {
     finish(1, "daemons did not end in time; their warden ends them");
     return;

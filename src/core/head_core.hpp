@@ -108,7 +108,7 @@ class HeadCore : private OverlayListener, private RosterListener, private Daemon
   void answer(ClientId client, std::uint32_t request, const Status& status);
   void begin_end(const std::string& reason, bool force);
   void progress_end();
-  void end_remaining_daemons();
+  void end_remaining();
   void kill_daemons();
   void finish(int status, std::string reason);
   void go(JobState state, const char* cause);

@@ -9,12 +9,12 @@
 
 #include "base/check.hpp"
 #include "wire/exit_status.hpp"
+#include "wire/limits.hpp"
 
 namespace tide::core {
 
 namespace {
 
-constexpr std::uint32_t kMaxProcesses = 1U << 20U;
 constexpr std::size_t kBufferPerJobBytes = std::size_t{64} << 20U;
 constexpr std::size_t kLeastWindowBytes = 8192;  // a reader gives credit back in smaller pieces
 
@@ -30,9 +30,9 @@ std::string bad_spec(const wire::JobSpec& spec) {
       }
     }
   }
-  if (total > kMaxProcesses) {
+  if (total > kMaxProcessesPerJob) {
     return fmt::format("{} processes are more than the {} that one job may have", total,
-                       kMaxProcesses);
+                       kMaxProcessesPerJob);
   }
   return {};
 }

@@ -53,6 +53,8 @@ class JobBoard {
   void release_early_jobs();
   // Ends every job, with SIGKILL at once if forced.
   void end_all(const std::string& reason, bool force);
+  // The DVM ends and cannot wait any longer: jobs that are still there are given up.
+  void abandon_all();
   bool handle_timer(TimerKind kind, std::uint32_t subject);
 
   [[nodiscard]] bool idle() const { return jobs_.empty(); }

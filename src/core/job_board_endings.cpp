@@ -246,6 +246,19 @@ void JobBoard::end_all(const std::string& reason, bool force) {
   run_transitions();
 }
 
+void JobBoard::abandon_all() {
+  for (auto& [id, job] : jobs_) {
+    if (!job.scattered) continue;
+    job.messages.push_back(fmt::format("job {}: its processes did not end in time", job.nspace));
+    for (auto& [rank, share] : job.shares) {
+      if (!share.ended) give_back_slots(job, rank);
+      share.launched = share.ended = share.output_complete = true;
+    }
+    check_complete(job);
+  }
+  run_transitions();
+}
+
 // Only the first failure decides how the job ended; what follows from it is not news.
 void JobBoard::fail(Job& job, JobState error, int exit_status, std::string message, int signal) {
   if (job.exit_status || job.state >= JobState::kUnterminated) return;

@@ -69,22 +69,29 @@ void LocalJobs::on_applied(Serial applied) {
 }
 
 void LocalJobs::start(JobId id, Job& job) {
-  for (const auto& [rank, proc] : job.procs) out_.emplace_back(spawn_request(id, job, proc));
+  std::vector<std::shared_ptr<const Program>> programs;
+  for (const auto& app : job.common.apps()) {
+    programs.push_back(std::make_shared<const Program>(
+        Program{{app.argv().begin(), app.argv().end()},
+                {app.environment().begin(), app.environment().end()},
+                app.working_directory()}));
+  }
+  for (const auto& [rank, proc] : job.procs) {
+    auto spawn = spawn_request(id, job, proc);
+    spawn.program = programs.at(proc.launch.app());
+    out_.emplace_back(std::move(spawn));
+  }
 }
 
 SpawnProc LocalJobs::spawn_request(JobId id, const Job& job, const Proc& proc) const {
-  const auto& app = job.common.apps(static_cast<int>(proc.launch.app()));
   SpawnProc spawn;
   spawn.proc = ProcKey{id, ProcRank(proc.launch.rank())};
-  spawn.argv = {app.argv().begin(), app.argv().end()};
-  spawn.environment = {app.environment().begin(), app.environment().end()};
   set_variable(spawn.environment, "TIDE_NAMESPACE", job.common.nspace());
   set_variable(spawn.environment, "TIDE_JOB", std::to_string(id.value()));
   set_variable(spawn.environment, "TIDE_RANK", std::to_string(proc.launch.rank()));
   set_variable(spawn.environment, "TIDE_SIZE", std::to_string(job.common.size()));
   set_variable(spawn.environment, "TIDE_LOCAL_RANK", std::to_string(proc.launch.local_rank()));
   set_variable(spawn.environment, "TIDE_NODE", config_.node);
-  spawn.working_directory = app.working_directory();
   spawn.output_window_bytes = job.common.window_bytes();
   spawn.wants_input = job.common.stdin_rank() >= 0 &&
                       static_cast<std::uint32_t>(job.common.stdin_rank()) == proc.launch.rank();
@@ -121,7 +128,7 @@ void LocalJobs::handle(const ProcSpawnFailed& event) {
   proc->exit_code = event.error.code == ErrorCode::kNotFound ? 127 : 126;
   proc->exited = true;
   for (auto& stream : proc->streams) stream.open = false;
-  fail_early(event.proc.job, *proc);
+  fail_early(event.proc.job, *job, *proc);
   settle(event.proc.job, *job, *proc);
   attempted(event.proc.job, *job);
 }
@@ -171,7 +178,7 @@ void LocalJobs::handle(const ProcExited& event) {
   proc->exit_code = event.exit_code;
   proc->signal = event.signal;
   if (proc->state != ProcState::kIofComplete) proc->state = ProcState::kWaitpidFired;
-  if (event.exit_code != 0 || event.signal != 0) fail_early(event.proc.job, *proc);
+  if (event.exit_code != 0 || event.signal != 0) fail_early(event.proc.job, *job, *proc);
   settle(event.proc.job, *job, *proc);
   if (!proc->ended && !timers_.armed(TimerKind::kDrain, event.proc.job.value())) {
     for (auto& stream : proc->streams) stream.silent = true;
@@ -180,7 +187,9 @@ void LocalJobs::handle(const ProcExited& event) {
   }
 }
 
-void LocalJobs::fail_early(JobId id, const Proc& proc) {
+// Only the first failure decides how a job ends, so only the first is worth hurrying for.
+void LocalJobs::fail_early(JobId id, Job& job, const Proc& proc) {
+  if (std::exchange(job.failure_reported, true)) return;
   wire::UpBody body;
   *body.mutable_proc_failed() = report(id, proc);
   head_.send_to_head(std::move(body), {});
@@ -253,6 +262,7 @@ void LocalJobs::signal(const wire::SignalJob& order) {
   }
   signal_all(id, job, order.signal());
   if (!order.terminate() || job.finished) return;
+  if (job.step == Step::kNone) cancel_starts(id, job);
   const Step reached = order.signal() == SIGKILL   ? Step::kKill
                        : order.signal() == SIGTERM ? Step::kTerm
                                                    : Step::kAsked;
@@ -269,11 +279,30 @@ void LocalJobs::signal_all(JobId id, const Job& job, int signal) {
   }
 }
 
+// What waits to be started is not started any more.
+void LocalJobs::cancel_starts(JobId id, const Job& job) {
+  for (const auto& [rank, proc] : job.procs) {
+    if (proc.state == ProcState::kInit) out_.emplace_back(SignalProc{ProcKey{id, rank}, SIGKILL});
+  }
+}
+
 void LocalJobs::cancel_held(JobId id, Job& job) {
   job.held = false;
   for (auto& [rank, proc] : job.procs) {
     handle(ProcSpawnFailed{ProcKey{id, rank},
                            Error{ErrorCode::kUnavailable, "ended before it was started"}});
+  }
+}
+
+// Not even SIGKILL ended them: the kernel holds them. The job must not wait for that.
+void LocalJobs::give_up(JobId id, Job& job) {
+  for (auto& [rank, proc] : job.procs) {
+    if (proc.ended || proc.state == ProcState::kInit) continue;
+    for (auto& stream : proc.streams) stream.open = false;
+    if (!proc.exited) proc.error = fmt::format("does not end on node {}", config_.node);
+    proc.exited = true;
+    if (proc.signal == 0) proc.signal = SIGKILL;
+    settle(id, job, proc);
   }
 }
 
@@ -294,16 +323,9 @@ void LocalJobs::escalate(JobId id, Job& job) {
       signal_all(id, job, SIGKILL);
       break;
     case Step::kGiveUp:
-      // Not even SIGKILL ended it: the kernel holds it. The job must not wait for that.
-      for (auto& [rank, proc] : job.procs) {
-        if (proc.ended) continue;
-        for (auto& stream : proc.streams) stream.open = false;
-        if (!proc.exited) proc.error = fmt::format("does not end on node {}", config_.node);
-        proc.exited = true;
-        if (proc.signal == 0) proc.signal = SIGKILL;
-        settle(id, job, proc);
-      }
-      return;
+      give_up(id, job);
+      if (job.finished) return;
+      break;  // some are still being started, and are killed when they are
   }
   out_.emplace_back(timers_.arm(TimerKind::kEscalate, config_.kill_grace_ms, id.value()));
 }
@@ -370,7 +392,13 @@ wire::Reduction LocalJobs::reduction(JobId id, const Job& job, wire::ReductionId
     *out.mutable_participants() = std::move(participants);
   }
   wire::LocalReport local;
-  for (const auto& [rank, proc] : job.procs) *local.add_procs() = report(id, proc);
+  bool explained = false;  // one reason is enough, and a hundred thousand are too long a message
+  for (const auto& [rank, proc] : job.procs) {
+    auto* entry = local.add_procs();
+    *entry = report(id, proc);
+    if (explained) entry->clear_error();
+    explained = explained || !proc.error.empty();
+  }
   auto* contribution = out.add_contributions();
   contribution->set_rank(config_.self.value());
   contribution->set_data(local.SerializeAsString());

@@ -80,6 +80,7 @@ class LocalJobs {
     std::size_t attempted = 0;
     std::size_t ended = 0;
     Step step = Step::kNone;
+    bool failure_reported = false;
     bool held = false;  // waits for the operation it was mapped at
     std::optional<wire::Reduction> launched;
     std::optional<wire::Reduction> finished;
@@ -90,9 +91,11 @@ class LocalJobs {
   void attempted(JobId id, Job& job);
   void settle(JobId id, Job& job, Proc& proc);
   void finish(JobId id, Job& job);
-  void fail_early(JobId id, const Proc& proc);
+  void fail_early(JobId id, Job& job, const Proc& proc);
   void escalate(JobId id, Job& job);
+  void give_up(JobId id, Job& job);
   void signal_all(JobId id, const Job& job, int signal);
+  void cancel_starts(JobId id, const Job& job);
   void drain(JobId id, Job& job);
   void cancel_held(JobId id, Job& job);
   wire::ProcReport report(JobId id, const Proc& proc) const;

@@ -116,13 +116,15 @@ TEST_F(LocalJobsTest, LaunchSpawnsTheSliceWithItsSurroundings) {
   const auto spawns = all_of<SpawnProc>(out);
   ASSERT_EQ(spawns.size(), 2U);
   EXPECT_EQ(spawns[0].proc, key(2));
-  EXPECT_THAT(spawns[0].argv, ElementsAre("prog", "arg"));
-  EXPECT_EQ(spawns[0].working_directory, "/tmp");
+  EXPECT_THAT(spawns[0].program->argv, ElementsAre("prog", "arg"));
+  EXPECT_EQ(spawns[0].program->working_directory, "/tmp");
   EXPECT_EQ(spawns[0].output_window_bytes, kWindow);
   EXPECT_TRUE(spawns[0].wants_input) << "it is the one that reads standard input";
   EXPECT_FALSE(spawns[1].wants_input);
   std::map<std::string, std::string> environment;
+  for (const auto& one : spawns[1].program->environment) environment[one.name()] = one.value();
   for (const auto& one : spawns[1].environment) environment[one.name()] = one.value();
+  EXPECT_EQ(spawns[0].program, spawns[1].program) << "shared, not copied";
   EXPECT_EQ(environment["TIDE_RANK"], "3") << "ours comes after the user's";
   EXPECT_EQ(environment["TIDE_NAMESPACE"], "dvm@7");
   EXPECT_EQ(environment["TIDE_SIZE"], "4");
@@ -295,9 +297,19 @@ TEST_F(LocalJobsTest, WhatIsBeingStartedWhenTheEndIsOrderedIsKilled) {
   jobs.launch(common(), slice({2, 3}), Serial(1));
   jobs.handle(ProcSpawned{key(2), 502});
   order(SIGTERM);
-  EXPECT_THAT(signals(), ElementsAre(std::pair(2U, SIGTERM)));
+  EXPECT_THAT(signals(), ElementsAre(std::pair(2U, SIGTERM), std::pair(3U, SIGKILL)));
   jobs.handle(ProcSpawned{key(3), 503});
   EXPECT_THAT(signals(), ElementsAre(std::pair(3U, SIGKILL)));
+}
+
+TEST_F(LocalJobsTest, WhatIsStartedAfterItWasGivenUpIsKilledAndCounted) {
+  jobs.launch(common(), slice({2, 3}), Serial(1));
+  jobs.handle(ProcSpawned{key(2), 502});
+  order(SIGKILL);
+  for (int round = 0; round < 5; ++round) EXPECT_TRUE(fire(TimerKind::kEscalate));
+  EXPECT_TRUE(ends().empty()) << "one is still being started";
+  jobs.handle(ProcSpawnFailed{key(3), Error{ErrorCode::kUnavailable, "ended before"}});
+  EXPECT_EQ(ends().size(), 1U);
 }
 
 TEST_F(LocalJobsTest, CreditIsPassedOnWhileTheStreamIsOpen) {

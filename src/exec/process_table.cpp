@@ -141,7 +141,7 @@ Result<SpawnedProcess> ProcessTable::launch(Process& process) {
     return error;
   };
   if (process.cancelled) {
-    return failed(Error{ErrorCode::kUnavailable, "all processes there are being ended"});
+    return failed(Error{ErrorCode::kUnavailable, "it was ended before it was started"});
   }
   std::array<UniqueFd, 3> theirs;
   std::array<int, 3> stdio{null_input_.get(), -1, -1};
@@ -157,10 +157,12 @@ Result<SpawnedProcess> ProcessTable::launch(Process& process) {
     theirs[index_of(stream) + 1] = std::move(*end);
     stdio[index_of(stream) + 1] = theirs[index_of(stream) + 1].get();
   }
-  const EnvironmentBlock environment = environments_.build(request.environment);
-  return spawner_.spawn(SpawnRequest{.argv = request.argv,
+  std::vector<wire::EnvDirective> directives = request.program->environment;
+  directives.insert(directives.end(), request.environment.begin(), request.environment.end());
+  const EnvironmentBlock environment = environments_.build(directives);
+  return spawner_.spawn(SpawnRequest{.argv = request.program->argv,
                                      .environment = environment,
-                                     .working_directory = request.working_directory,
+                                     .working_directory = request.program->working_directory,
                                      .stdio = stdio});
 }
 
@@ -168,6 +170,10 @@ void ProcessTable::signal(core::ProcKey proc, int number) {
   const ProcessPtr process = find(proc);
   if (!process) return;
   if (!process->queued) return signal_group(*process, number);
+  if (number == SIGKILL) {
+    process->cancelled = true;
+    return;
+  }
   if (std::ranges::find(process->early_signals, number) == process->early_signals.end()) {
     process->early_signals.push_back(number);
   }

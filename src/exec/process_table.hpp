@@ -60,7 +60,8 @@ class ProcessTable {
   // The process must not be in the table yet.
   void spawn(const core::SpawnProc& request);
 
-  // To its process group; where it is still queued, as soon as it is started.
+  // To its process group; where it is still queued, as soon as it is started, except that SIGKILL
+  // cancels the start.
   void signal(core::ProcKey proc, int number);
 
   void grant_output(core::ProcKey proc, wire::Stream stream, std::uint32_t bytes);

@@ -80,7 +80,7 @@ class ProcessTableFixture : public ::testing::Test, public ProcessHandler {
              std::uint32_t window_bytes = kWindowBytes) {
     core::SpawnProc request;
     request.proc = key(rank);
-    request.argv = std::move(argv);
+    request.program = std::make_shared<core::Program>(core::Program{std::move(argv), {}, {}});
     request.output_window_bytes = window_bytes;
     request.wants_input = wants_input;
     spawn(request);

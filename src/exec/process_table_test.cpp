@@ -52,8 +52,8 @@ TEST_F(ProcessTableTest, TheSignalThatEndedAProcessIsReported) {
 TEST_F(ProcessTableTest, AProcessThatCannotBeStartedIsReportedWithItsReason) {
   core::SpawnProc bad_directory;
   bad_directory.proc = key(1);
-  bad_directory.argv = {"true"};
-  bad_directory.working_directory = "/no/such/directory";
+  bad_directory.program =
+      std::make_shared<core::Program>(core::Program{{"true"}, {}, "/no/such/directory"});
   spawn(0, {"no-such-program"});
   spawn(bad_directory);
   ASSERT_TRUE(run_until([this] { return report(0).error && report(1).error; }));
@@ -69,8 +69,8 @@ TEST_F(ProcessTableTest, AProcessThatCannotBeStartedIsReportedWithItsReason) {
 TEST_F(ProcessTableTest, EnvironmentAndWorkingDirectoryAreThoseOfTheRequest) {
   core::SpawnProc request;
   request.proc = key(0);
-  request.argv = {"sh", "-c", "pwd; echo $TIDE_TEST"};
-  request.working_directory = "/usr";
+  request.program = std::make_shared<core::Program>(
+      core::Program{{"sh", "-c", "pwd; echo $TIDE_TEST"}, {}, "/usr"});
   request.output_window_bytes = kWindowBytes;
   auto& directive = request.environment.emplace_back();
   directive.set_name("TIDE_TEST");

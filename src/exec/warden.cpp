@@ -64,7 +64,6 @@ class Warden {
 
   void handle(StartDaemon start);
   void handle(const StopDaemon& stop);
-  void handle(const StopAllDaemons& stop);
   Result<Daemon> start(const StartDaemon& start);
   void write_blob(Daemon& daemon);
   void stop(Daemon& daemon, Clock::duration grace);
@@ -246,10 +245,6 @@ void Warden::write_blob(Daemon& daemon) {
 void Warden::handle(const StopDaemon& command) {
   const auto found = daemons_.find(command.id);
   if (found != daemons_.end()) stop(found->second, std::chrono::milliseconds(command.grace_ms));
-}
-
-void Warden::handle(const StopAllDaemons& command) {
-  for (auto& [id, daemon] : daemons_) stop(daemon, std::chrono::milliseconds(command.grace_ms));
 }
 
 void Warden::stop(Daemon& daemon, Clock::duration grace) {

@@ -30,10 +30,7 @@ struct StopDaemon {  // SIGTERM, and after the grace period SIGKILL; unknown ids
   std::uint32_t id = 0;
   std::uint32_t grace_ms = 0;
 };
-struct StopAllDaemons {
-  std::uint32_t grace_ms = 0;
-};
-using WardenCommand = std::variant<StartDaemon, StopDaemon, StopAllDaemons>;
+using WardenCommand = std::variant<StartDaemon, StopDaemon>;
 
 // ---- from the warden ----
 

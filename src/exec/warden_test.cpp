@@ -168,7 +168,7 @@ TEST_F(WardenTest, StopIsFirmAfterTheGracePeriod) {
   EXPECT_EQ(ended.id, 1U);
   EXPECT_EQ(ended.text, "signal 9 (SIGKILL)");
   send(StopDaemon{77, kNoGraceMs});  // nobody
-  send(StopAllDaemons{kLongGraceMs});
+  send(StopDaemon{2, kLongGraceMs});
   EXPECT_EQ(expect<DaemonEnded>().text, "signal 15 (SIGTERM)");
 }
 

@@ -111,10 +111,6 @@ void LocalLauncher::end(Rank rank) {
   if (daemons_.contains(rank)) send(exec::StopDaemon{rank.value(), config_.end_grace_ms});
 }
 
-void LocalLauncher::end_all() {
-  send(exec::StopAllDaemons{config_.end_grace_ms});
-}
-
 // The warden takes the end of its control socket as the order to end everything.
 void LocalLauncher::shutdown() {
   if (shutting_down_) return;

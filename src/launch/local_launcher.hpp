@@ -70,7 +70,6 @@ class LocalLauncher {
 
   // SIGTERM, after the grace period SIGKILL. on_daemon_exited follows, if it has not come yet.
   void end(Rank rank);
-  void end_all();
 
   // Ends all daemons and the warden; on_shutdown_done follows. No other report comes after this.
   void shutdown();

@@ -110,7 +110,7 @@ TEST_F(LocalLauncherTest, DaemonsAreStartedAndEndedOneByOne) {
   ASSERT_TRUE(run_until_exited(3));
   EXPECT_EQ(seen(3).exited, "signal 15 (SIGTERM)");
   EXPECT_FALSE(seen(4).exited);
-  launcher_->end_all();
+  for (std::uint32_t rank = 1; rank <= 8; ++rank) launcher_->end(Rank(rank));
   for (std::uint32_t rank = 1; rank <= 8; ++rank) ASSERT_TRUE(run_until_exited(rank));
 }
 
