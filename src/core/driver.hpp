@@ -41,15 +41,15 @@ class Driver {
     if (busy_) return;
     busy_ = true;
     while (!queue_.empty()) {
-      Event next = std::move(queue_.front());
+      const Event next = std::move(queue_.front());
       queue_.pop_front();
-      step(std::move(next));
+      step(next);
     }
     busy_ = false;
   }
 
  private:
-  void step(Event event) {
+  void step(const Event& event) {
     const auto now = now_ms_();
     Actions actions = core_.on(event, now);
     if (observer_ != nullptr) observer_->on_step(event, actions, now);

@@ -168,7 +168,7 @@ RC_GTEST_PROP(Membership, TheOrderOfDeparturesDoesNotMatter, ()) {
   std::vector<std::uint32_t> everybody;
   for (std::uint32_t i = 1; i < size; ++i) everybody.push_back(i);
   const auto order = *rc::gen::map(rc::gen::arbitrary<std::vector<std::uint32_t>>(),
-                                   [&](std::vector<std::uint32_t> picks) {
+                                   [&](const std::vector<std::uint32_t>& picks) {
                                      std::vector<std::uint32_t> out;
                                      for (const auto pick : picks) {
                                        const auto rank = everybody[pick % everybody.size()];
@@ -184,7 +184,7 @@ RC_GTEST_PROP(Membership, TheOrderOfDeparturesDoesNotMatter, ()) {
   join(one_by_one, everybody);
   for (const auto rank : order) leave(one_by_one, {rank});
   join(backwards, {everybody.rbegin(), everybody.rend()});
-  for (auto at = order.rbegin(); at != order.rend(); ++at) leave(backwards, {*at});
+  for (const auto rank : order | std::views::reverse) leave(backwards, {rank});
   join(at_once, everybody);
   leave(at_once, order);
   RC_ASSERT(same_tree(one_by_one, backwards));

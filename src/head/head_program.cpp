@@ -141,7 +141,7 @@ void HeadProgram::perform(core::Action action) {
   std::visit(
       [this](auto&& a) {
         using T = std::decay_t<decltype(a)>;
-        if constexpr (requires { links_.perform(std::move(a)); }) {
+        if constexpr (requires { links_.perform(std::forward<decltype(a)>(a)); }) {
           links_.perform(std::forward<decltype(a)>(a));
         } else if constexpr (std::is_same_v<T, core::StartTimer>) {
           timers_.start(a);

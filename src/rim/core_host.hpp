@@ -53,8 +53,9 @@ class CoreHost : private core::Effects, private core::StepObserver<typename Core
         driver_(core, *this, steady_ms, this) {}
 
   void post(Event event) {
-    if (const auto point = failpoints_.lookup(gate_name("event.", event))) {
-      meet(*point, gate_name("event.", event), [this, e = std::move(event)](bool fail) mutable {
+    const std::string name = gate_name("event.", event);
+    if (const auto point = failpoints_.lookup(name)) {
+      meet(*point, name, [this, e = std::move(event)](bool fail) mutable {
         if (!fail) driver_.post(std::move(e));
       });
       return;
@@ -107,8 +108,9 @@ class CoreHost : private core::Effects, private core::StepObserver<typename Core
   }
 
   void perform(core::Action action) override {
-    if (const auto point = failpoints_.lookup(gate_name("action.", action))) {
-      meet(*point, gate_name("action.", action), [this, a = std::move(action)](bool fail) mutable {
+    const std::string name = gate_name("action.", action);
+    if (const auto point = failpoints_.lookup(name)) {
+      meet(*point, name, [this, a = std::move(action)](bool fail) mutable {
         fail ? effects_.fail(std::move(a)) : effects_.perform(std::move(a));
       });
       return;
