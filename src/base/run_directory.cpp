@@ -340,6 +340,12 @@ std::string short_host_name() {
 }  // namespace
 
 Status validate_dvm_name(std::string_view name) {
+  for (const std::string_view word : {"search", "system", "system-first"}) {
+    if (name == word) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("'{}' cannot name a DVM: with --dvm the word has a meaning", name)};
+    }
+  }
   constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789_-";
   if (!name.empty() && name.size() <= kMaxNameLength && name[0] >= 'a' && name[0] <= 'z' &&
       name.find_first_not_of(kAllowed) == std::string_view::npos) {

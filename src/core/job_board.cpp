@@ -185,6 +185,13 @@ void JobBoard::map_job(Job& job) {
     return;
   }
   job.placements = std::move(result.placements);
+  if (job.spec.stdin_rank() >= static_cast<std::int64_t>(job.placements.size())) {
+    fail(job, JobState::kMapFailed, kExitMapFailed,
+         fmt::format("standard input is for process {} and the job has only {}",
+                     job.spec.stdin_rank(), job.placements.size()),
+         0);
+    return;
+  }
   go(job, JobState::kMapComplete, fmt::format("{} processes placed", job.placements.size()));
 }
 

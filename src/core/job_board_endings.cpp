@@ -93,8 +93,9 @@ std::string JobBoard::describe_failure(const Job& job, Rank daemon,
   const std::string where =
       node == roster_.nodes().end() ? "a lost node" : "node " + node->second.name;
   if (!report.error().empty()) {
-    return fmt::format("job {}: process {} on {}: {}", job.nspace, report.rank(), where,
-                       report.error());
+    const bool says_where = report.error().find(where) != std::string::npos;
+    return fmt::format("job {}: process {}{}: {}", job.nspace, report.rank(),
+                       says_where ? "" : " on " + where, report.error());
   }
   const auto what = report.signal() != 0
                         ? fmt::format("was ended by {}", signal_words(report.signal()))

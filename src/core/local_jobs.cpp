@@ -79,6 +79,9 @@ void LocalJobs::start(JobId id, Job& job) {
   for (const auto& [rank, proc] : job.procs) {
     auto spawn = spawn_request(id, job, proc);
     spawn.program = programs.at(proc.launch.app());
+    if (!spawn.program->working_directory.empty()) {
+      set_variable(spawn.environment, "PWD", spawn.program->working_directory);
+    }
     out_.emplace_back(std::move(spawn));
   }
 }

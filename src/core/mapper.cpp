@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <optional>
 
 namespace tide::core {
 
@@ -23,10 +23,17 @@ struct Working {
   MapResult result;
 };
 
-const wire::HostRequest* asked_host(const wire::AppSpec& app, const std::string& name) {
-  const auto found = std::find_if(app.hosts().begin(), app.hosts().end(),
-                                  [&](const auto& host) { return host.node() == name; });
-  return found == app.hosts().end() ? nullptr : &*found;
+// How many processes of the app context a host may get; nothing if it was not asked for. A host
+// that is named several times counts for the sum, and without a number for all its slots.
+std::optional<std::uint32_t> asked_slots(const wire::AppSpec& app, const MapNode& node) {
+  if (app.hosts().empty()) return node.slots;
+  std::optional<std::uint32_t> sum;
+  for (const auto& host : app.hosts()) {
+    if (host.node() != node.name) continue;
+    const auto more = host.slots() > 0 ? host.slots() : node.slots;
+    sum = std::min(node.slots, sum.value_or(0) + std::min(more, node.slots));
+  }
+  return sum;
 }
 
 std::string missing_host(const wire::AppSpec& app, const std::vector<MapNode>& nodes) {
@@ -42,12 +49,10 @@ std::vector<Seat> seats_for(const wire::AppSpec& app, const Working& work) {
   std::vector<Seat> seats;
   for (std::size_t i = 0; i < work.nodes.size(); ++i) {
     const auto& node = work.nodes[i];
-    const auto* asked = app.hosts().empty() ? nullptr : asked_host(app, node.name);
-    if (!app.hosts().empty() && asked == nullptr) continue;
-    std::uint32_t cap = node.slots;
-    if (asked != nullptr && asked->slots() > 0) cap = std::min(cap, asked->slots());
+    const auto cap = asked_slots(app, node);
+    if (!cap) continue;
     const std::uint32_t free = node.slots > node.used ? node.slots - node.used : 0;
-    seats.push_back(Seat{i, cap, free});
+    seats.push_back(Seat{i, *cap, free});
   }
   return seats;
 }

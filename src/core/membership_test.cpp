@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 
 namespace tide::core {

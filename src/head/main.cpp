@@ -93,6 +93,15 @@ Status write_report(const std::string& where, const std::string& text) {
   return ok_status();
 }
 
+// Whoever waits for the file must hear now that it will never come.
+Status check_report(const std::string& where) {
+  if (where.empty() || where == "-" || where == "+") return ok_status();
+  std::FILE* file = std::fopen(where.c_str(), "ae");
+  if (file == nullptr) return system_error("cannot write " + where, errno);
+  std::fclose(file);
+  return ok_status();
+}
+
 void announce(const HeadOptions& options, const DvmInfo& info, ReadyPipe& pipe) {
   for (const auto& [where, text] : {std::pair{options.report_uri, info.uri},
                                     std::pair{options.report_pid, std::to_string(info.pid)}}) {
@@ -133,6 +142,9 @@ int serve(const HeadOptions& options, Params params, Failpoints failpoints, Read
   if (auto enough = enough_descriptors(options.nodes); !enough) return fail(enough.error().message);
   auto prted = sibling("prted");
   if (!prted) return fail(prted.error().message);
+  for (const auto& where : {options.report_uri, options.report_pid}) {
+    if (auto writable = check_report(where); !writable) return fail(writable.error().message);
+  }
   auto info = take_directory(options, params);
   if (!info) return fail(info.error().message);
   auto key = random_bytes(32);

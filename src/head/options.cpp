@@ -23,7 +23,8 @@ Usage: prte [options]
 
   --nodes N             virtual nodes v1…vN on this machine (default 1)
   --slots N             slots per node (default: as prte_set_default_slots says, the cores)
-  --dvm NAME            a name for the DVM: a letter, then letters, digits, - and _
+  --dvm NAME            a name for the DVM: a small letter, then up to 31 small letters, digits,
+                        - and _
   --daemonize           go to the background once the DVM is ready
   --show-progress       say on standard error when each node is up
   --no-ready-msg        do not print "DVM ready"
@@ -33,7 +34,8 @@ Usage: prte [options]
   --ready-fd FD         write one byte K to this inherited pipe when ready
   --one-shot            end when the jobs that were submitted have ended
   --prtemca NAME VALUE  set a parameter ('prte_info' lists them)
-  --allow-run-as-root   accepted; it makes no difference
+  -v, --verbose, --no-aggregate-help, --allow-run-as-root
+                        accepted; they make no difference
   -V, --version         print the version
   -h, --help            print this text
 
@@ -95,6 +97,11 @@ auto text(std::string HeadOptions::* member) {
   };
 }
 
+// What scripts pass and what changes nothing here.
+Status ignored(HeadOptions& /*options*/, std::span<const std::string> /*values*/) {
+  return ok_status();
+}
+
 const std::vector<OptionRow>& rows() {
   static const std::vector<OptionRow> kRows = {
       {"--nodes", 1,
@@ -127,8 +134,10 @@ const std::vector<OptionRow>& rows() {
       {"--show-progress", 0, flag(&HeadOptions::show_progress)},
       {"--no-ready-msg", 0, flag(&HeadOptions::no_ready_message)},
       {"--one-shot", 0, flag(&HeadOptions::one_shot)},
-      {"--allow-run-as-root", 0,
-       [](HeadOptions&, std::span<const std::string>) -> Status { return ok_status(); }},
+      {"--verbose", 0, ignored},
+      {"-v", 0, ignored},
+      {"--no-aggregate-help", 0, ignored},
+      {"--allow-run-as-root", 0, ignored},
   };
   return kRows;
 }
