@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <vector>
@@ -33,6 +34,9 @@ ScratchDirectory::~ScratchDirectory() {
 }
 
 TestSignals::TestSignals() {
+  // A shell starts what it puts into the background with these ignored.
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGQUIT, SIG_DFL);
   pthread_sigmask(SIG_SETMASK, nullptr, &mask_);
   source_.emplace(SignalSource::open().value());
 }

@@ -261,12 +261,11 @@ void HeadProgram::on_daemon_exited(Rank rank, std::string text) {
 }
 void HeadProgram::on_warden_lost(std::string text) {
   log_error("the warden of the local nodes was lost: " + text);
-  host_.post(core::EndRequested{"the warden of the local nodes was lost"});
   // Nobody is left to report the daemons' ends; they were told to end by losing their parent.
-  for (const auto& [rank, node] : core_.roster().nodes()) {
-    asio::post(
-        io_, [this, rank = rank] { host_.post(core::DaemonExited{rank, "its warden was lost"}); });
-  }
+  std::vector<Rank> ranks;
+  for (const auto& [rank, node] : core_.roster().nodes()) ranks.push_back(rank);
+  for (const Rank rank : ranks) host_.post(core::DaemonExited{rank, "its warden was lost"});
+  host_.post(core::EndRequested{"the warden of the local nodes was lost"});
 }
 
 void HeadProgram::wait_for_signals() {
