@@ -65,6 +65,9 @@ TEST(DvmName, Pattern) {
   for (const char* bad : {"", "1", "A", "-a", "a/b", "..", "a.b", "a b", "ä"}) {
     EXPECT_FALSE(validate_dvm_name(bad)) << bad;
   }
+  for (const char* word : {"search", "system", "system-first"}) {
+    EXPECT_FALSE(validate_dvm_name(word)) << "with --dvm it means something else";
+  }
 }
 
 TEST_F(RunDirectoryTest, BaseNamesHostAndUser) {

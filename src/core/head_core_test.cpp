@@ -92,6 +92,17 @@ TEST(HeadCore, DaemonsThatDoNotEndAreKilledAndNotWaitedForForEver) {
   EXPECT_EQ(all_of<Exit>(last)[0].status, 1);
 }
 
+TEST(HeadCore, JobsThatDoNotEndHoldUpTheEndOnlySoLong) {
+  HeadRig rig(2);
+  rig.make_ready();
+  rig.submit(5, job_spec(3));
+  EXPECT_THAT(shutdown_links(rig.down(9)), IsEmpty());
+  const auto actions = rig.fire(TimerKind::kShutdown);
+  ASSERT_EQ(endings(actions).size(), 1U);
+  EXPECT_THAT(endings(actions)[0].messages(1), HasSubstr("did not end in time"));
+  EXPECT_THAT(shutdown_links(actions), ElementsAre(1, 2));
+}
+
 // row:L16 a one-shot run ends its DVM, a persistent DVM outlives its jobs
 TEST(HeadCore, AOneShotRunEndsTheDvm) {
   auto config = HeadRig::verbose_config();

@@ -166,6 +166,16 @@ TEST_F(JobBoardTest, WithoutAPlaceTheJobEndsAtOnce) {
   EXPECT_EQ(used(rig, 1) + used(rig, 2), 0U);
 }
 
+TEST_F(JobBoardTest, InputForAProcessThatIsNotThereIsRefused) {
+  auto spec = job_spec(2);
+  spec.set_stdin_rank(2);
+  const auto ends = endings(rig.submit(5, spec));
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_EQ(ends[0].exit_status(), kExitMapFailed);
+  EXPECT_THAT(ends[0].messages(0), HasSubstr("process 2"));
+  EXPECT_EQ(used(rig, 1) + used(rig, 2), 0U);
+}
+
 TEST_F(JobBoardTest, JobsShareTheSlotsAndGiveThemBack) {
   run_three();
   const auto busy = endings(rig.submit(6, job_spec(2)));

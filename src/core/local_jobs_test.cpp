@@ -125,6 +125,7 @@ TEST_F(LocalJobsTest, LaunchSpawnsTheSliceWithItsSurroundings) {
   for (const auto& one : spawns[1].program->environment) environment[one.name()] = one.value();
   for (const auto& one : spawns[1].environment) environment[one.name()] = one.value();
   EXPECT_EQ(spawns[0].program, spawns[1].program) << "shared, not copied";
+  EXPECT_EQ(environment["PWD"], "/tmp");
   EXPECT_EQ(environment["TIDE_RANK"], "3") << "ours comes after the user's";
   EXPECT_EQ(environment["TIDE_NAMESPACE"], "dvm@7");
   EXPECT_EQ(environment["TIDE_SIZE"], "4");

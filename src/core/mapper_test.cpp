@@ -90,6 +90,21 @@ TEST(Mapper, ACapAboveTheSlotsOfTheNodeGivesNoMore) {
   EXPECT_THAT(daemons(map_job(spec, three_nodes())), ElementsAre(1, 1));
 }
 
+TEST(Mapper, AHostNamedTwiceCountsTwice) {
+  auto spec = job(2);
+  ask_host(*spec.mutable_apps(0), "v2", 1);
+  ask_host(*spec.mutable_apps(0), "v2", 1);
+  EXPECT_THAT(daemons(map_job(spec, three_nodes())), ElementsAre(2, 2));
+}
+
+// Both name one slot of v2, each for itself.
+TEST(Mapper, HostCapsCountPerProgram) {
+  auto spec = job(1);
+  ask_host(*spec.mutable_apps(0), "v2", 1);
+  ask_host(add_app(spec, 1), "v2", 1);
+  EXPECT_THAT(daemons(map_job(spec, three_nodes())), ElementsAre(2, 2));
+}
+
 TEST(Mapper, AnUnknownHostIsNamed) {
   auto spec = job(1);
   ask_host(*spec.mutable_apps(0), "v1");

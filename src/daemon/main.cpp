@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/log.hpp"
+#include "base/standard_descriptors.hpp"
 #include "daemon/daemon_program.hpp"
 #include "exec/secret.hpp"
 #include "exec/warden.hpp"
@@ -89,6 +90,7 @@ int run_daemon() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tide::open_missing_standard_descriptors();
   const std::string_view first = argc > 1 ? argv[1] : "";
   if (first == "--warden" && argc > 2) {
     const std::string_view number = argv[2];

@@ -16,6 +16,7 @@
 #include <string>
 
 #include "base/log.hpp"
+#include "base/standard_descriptors.hpp"
 #include "exec/descriptor_limit.hpp"
 #include "head/daemonize.hpp"
 #include "head/head_program.hpp"
@@ -185,6 +186,7 @@ int serve(const HeadOptions& options, Params params, Failpoints failpoints, Read
 int main(int argc, char** argv) {
   using namespace tide;
   using namespace tide::head;
+  open_missing_standard_descriptors();
   auto parsed = parse_options(argc, argv);
   if (!parsed) return fail(parsed.error().message, 2);
   if (parsed->print) {

@@ -172,6 +172,6 @@ def test_killed_warden_takes_its_nodes_along_and_leaves_nothing(dvm):
     warden = [pid for pid, words in dvm.processes().items() if "--warden" in words]
     os.kill(warden[0], signal.SIGKILL)
     dvm.abandon()
-    assert dvm.finish(job).returncode != 0
+    assert dvm.finish(job).returncode == 120
     wait_until(lambda: not any(map(is_alive, pids)) and not dvm.processes(), limit_s=20, what="nothing is left")
     assert not dvm.files_left()

@@ -128,6 +128,16 @@ def test_one_interrupt_and_a_stubborn_child(brisk_dvm):
     all_gone(pids)
 
 
+def test_wide_job_that_is_ended_while_it_starts(brisk_dvm):
+    """What has not been started yet is not started any more, and the end does not wait for it."""
+    job = brisk_dvm.start("prun", "-n", "30000", "--map-by", ":OVERSUBSCRIBE", "true")
+    wait_until(lambda: any(one["state"].endswith("SEND_LAUNCH_MSG") for one in brisk_dvm.jobs()["jobs"]),
+               what="the launch is under way")
+    job.send_signal(signal.SIGTERM)
+    assert brisk_dvm.finish(job).returncode == 143
+    assert brisk_dvm.run("-n", "1", "true").returncode == 0
+
+
 @pytest.mark.user
 def test_second_interrupt_ends_a_stubborn_child_at_once(patient_dvm):
     job = patient_dvm.start("prun", "-n", "2", "sh", "-c", STUBBORN)

@@ -307,6 +307,24 @@ def test_start_without_enough_descriptors_says_so(place):
     gone(place)
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_descriptors_break_nothing(place, closed):
+    """No socket or pipe is taken for standard input, output or error."""
+    assert place.tool("/bin/sh", "-c", f"exec {BIN}/tide up --nodes 2 {closed}").returncode == 0
+    done = place.tool("/bin/sh", "-c", f"exec {BIN}/prun -n 1 cat {closed}")
+    assert done.returncode == 0, done.stderr
+    assert place.tool("tide", "down").returncode == 0
+    gone(place)
+
+
+@pytest.mark.parametrize("option", ["--report-uri", "--report-pid"])
+def test_report_that_cannot_be_written_fails_the_start(place, option):
+    done = place.tool("prte", "--daemonize", option, "/no/such/directory/file")
+    assert done.returncode == 1
+    assert "/no/such/directory/file" in done.stderr
+    gone(place)
+
+
 def test_second_dvm_of_a_name_is_refused(make_dvm):
     dvm = make_dvm(nodes=1, name="twice")
     done = dvm.tool("tide", "up", "--nodes", "1", "--dvm", "twice")
