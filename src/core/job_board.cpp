@@ -86,7 +86,7 @@ void JobBoard::submit(ClientId client, std::uint32_t request, wire::JobSpec spec
   job.submitted_ms = now_ms_;
   notes_.add(Subsystem::kPlm, 1, "job {}: request {} of client {}", job.nspace,
              job.spec.correlation(), client.value());
-  enter(job, "submitted");
+  enter(job);
   run_transitions();
 }
 
@@ -108,27 +108,27 @@ void JobBoard::run_transitions() {
     notes_.add(Subsystem::kState, 1, "job {}: {} -> {} ({})", job->nspace,
                job_state_name(job->state), job_state_name(next.state), next.cause);
     job->state = next.state;
-    enter(*job, next.cause);
+    enter(*job);
   }
   running_transitions_ = false;
 }
 
-void JobBoard::enter(Job& job, const std::string& cause) {
+void JobBoard::enter(Job& job) {
   switch (job.state) {
     case JobState::kInit:
       return setup_job(job);
     case JobState::kInitComplete:
-      return go(job, JobState::kAllocate, "a job may bring nodes of its own");
+      return request_allocation(job);
     case JobState::kAllocate:
-      return go(job, JobState::kAllocationComplete, "the DVM's nodes");
+      return allocate(job);
     case JobState::kAllocationComplete:
-      return go(job, JobState::kLaunchDaemons, "allocated");
+      return choose_daemons(job);
     case JobState::kLaunchDaemons:
-      return go(job, JobState::kDaemonsReported, "no new daemon is needed");
+      return local_launch_daemons(job);
     case JobState::kDaemonsReported:
-      return go(job, JobState::kVmReady, "slots are set");
+      return set_slots(job);
     case JobState::kVmReady:
-      return go(job, JobState::kMap, "admitted");
+      return admit_to_mapping(job);
     case JobState::kMap:
       return map_job(job);
     case JobState::kMapComplete:
@@ -140,14 +140,40 @@ void JobBoard::enter(Job& job, const std::string& cause) {
     case JobState::kSendLaunchMsg:
       return scatter_launch(job);
     case JobState::kTerminated:
-      return go(job, JobState::kNotifyCompleted, cause);
+      return wrap_up(job);
     case JobState::kNotifyCompleted:
       return notify_owner(job);
     case JobState::kNotified:
       return clean_up(job);
     default:
-      if (is_error(job.state)) check_complete(job);
+      return check_complete(job);  // STARTED, RUNNING and the errors: is it over?
   }
+}
+
+void JobBoard::request_allocation(const Job& job) {
+  go(job, JobState::kAllocate, "a job may bring nodes of its own");
+}
+
+void JobBoard::allocate(const Job& job) {
+  go(job, JobState::kAllocationComplete, "the DVM's nodes");
+}
+
+void JobBoard::choose_daemons(const Job& job) {
+  go(job, JobState::kLaunchDaemons, "allocated");
+}
+
+// Every node of the DVM has its daemon.
+void JobBoard::local_launch_daemons(const Job& job) {
+  go(job, JobState::kDaemonsReported, "no new daemon is needed");
+}
+
+// They were set when the daemon reported.
+void JobBoard::set_slots(const Job& job) {
+  go(job, JobState::kVmReady, "slots are set");
+}
+
+void JobBoard::admit_to_mapping(const Job& job) {
+  go(job, JobState::kMap, "admitted");
 }
 
 void JobBoard::setup_job(Job& job) {
@@ -268,6 +294,10 @@ void JobBoard::scatter_launch(Job& job) {
   for (auto& [rank, body] : slices) list.emplace_back(rank, std::move(body));
   job.scattered = true;
   daemons_.scatter(std::move(list), job.launch, {});
+}
+
+void JobBoard::wrap_up(const Job& job) {
+  go(job, JobState::kNotifyCompleted, "nothing of it is left");
 }
 
 void JobBoard::notify_owner(Job& job) {

@@ -101,14 +101,21 @@ class JobBoard {
   // ---- the state machine: one handler per state, named as in job_state_table() ----
   void go(const Job& job, JobState state, std::string cause);
   void run_transitions();
-  void enter(Job& job, const std::string& cause);
+  void enter(Job& job);
   void setup_job(Job& job);
+  void request_allocation(const Job& job);
+  void allocate(const Job& job);
+  void choose_daemons(const Job& job);
+  void local_launch_daemons(const Job& job);
+  void set_slots(const Job& job);
+  void admit_to_mapping(const Job& job);
   void map_job(Job& job);
   void claim_slots(Job& job);
   void prepare_environment(Job& job);
   void assemble_launch(Job& job);
   void scatter_launch(Job& job);
   [[nodiscard]] std::uint32_t window_for(std::size_t processes) const;
+  void wrap_up(const Job& job);
   void notify_owner(Job& job);
   void clean_up(const Job& job);
 

@@ -65,14 +65,15 @@ constexpr std::array kProcNames = {
     ProcName{ProcState::kCommFailed, "PRTE_PROC_STATE_COMM_FAILED"},
 };
 
-// What the head does at each state. LAUNCH_DAEMONS belongs to the launcher.
+// The function that acts on each state: of JobBoard, for the daemons' own job of HeadCore, and for
+// LOCAL_LAUNCH_COMPLETE of LocalJobs. LAUNCH_DAEMONS belongs to the launcher.
 constexpr std::array kTable = {
     JobStateRow{JobState::kInit, "setup_job"},
     JobStateRow{JobState::kInitComplete, "request_allocation"},
     JobStateRow{JobState::kAllocate, "allocate"},
     JobStateRow{JobState::kAllocationComplete, "choose_daemons"},
     JobStateRow{JobState::kLaunchDaemons, "local_launch_daemons"},
-    JobStateRow{JobState::kDaemonsLaunched, "await_reports"},
+    JobStateRow{JobState::kDaemonsLaunched, "on_daemons_launched"},
     JobStateRow{JobState::kDaemonsReported, "set_slots"},
     JobStateRow{JobState::kVmReady, "admit_to_mapping"},
     JobStateRow{JobState::kMap, "map_job"},
@@ -80,15 +81,15 @@ constexpr std::array kTable = {
     JobStateRow{JobState::kSystemPrep, "prepare_environment"},
     JobStateRow{JobState::kLaunchApps, "assemble_launch"},
     JobStateRow{JobState::kSendLaunchMsg, "scatter_launch"},
-    JobStateRow{JobState::kStarted, "note_started"},
-    JobStateRow{JobState::kLocalLaunchComplete, "report_local_launch"},
-    JobStateRow{JobState::kRunning, "note_running"},
-    JobStateRow{JobState::kTerminated, "check_complete"},
+    JobStateRow{JobState::kStarted, "check_complete"},
+    JobStateRow{JobState::kLocalLaunchComplete, "attempted"},
+    JobStateRow{JobState::kRunning, "check_complete"},
+    JobStateRow{JobState::kTerminated, "wrap_up"},
     JobStateRow{JobState::kNotifyCompleted, "notify_owner"},
     JobStateRow{JobState::kNotified, "clean_up"},
-    JobStateRow{JobState::kAllJobsComplete, "end_dvm"},
-    JobStateRow{JobState::kDaemonsTerminated, "quit"},
-    JobStateRow{JobState::kForcedExit, "quit_at_once"},
+    JobStateRow{JobState::kAllJobsComplete, "progress_end"},
+    JobStateRow{JobState::kDaemonsTerminated, "finish"},
+    JobStateRow{JobState::kForcedExit, "check_complete"},
 };
 
 struct Edge {
