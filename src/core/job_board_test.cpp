@@ -38,7 +38,7 @@ std::string refusal(const Actions& actions) {
 
 // Two nodes of two slots; job 1 of client 5 has processes 0 and 1 on v1, process 2 on v2.
 class JobBoardTest : public ::testing::Test {
- protected:
+ public:
   void SetUp() override { rig.make_ready(); }
   Actions submit_three() { return rig.submit(5, job_spec(3)); }
   void run_three() {

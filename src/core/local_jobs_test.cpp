@@ -18,7 +18,7 @@ constexpr std::uint32_t kJob = 7;
 constexpr std::uint32_t kWindow = 1000;
 
 class LocalJobsTest : public ::testing::Test, private HeadPath {
- protected:
+ public:
   static ProcKey key(std::uint32_t rank) { return {JobId(kJob), ProcRank(rank)}; }
   static wire::LaunchCommon common(std::uint64_t mapped_at = 1) {
     wire::LaunchCommon out;
