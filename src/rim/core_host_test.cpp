@@ -34,12 +34,12 @@ class Recorder : public RimEffects {
 };
 
 class CoreHostTest : public ::testing::Test {
- protected:
+ public:
   CoreHost<EchoCore>& host(const std::string& failpoints) {
     auto parsed = Failpoints::parse(failpoints);
     EXPECT_TRUE(parsed);
-    host_ = std::make_unique<CoreHost<EchoCore>>(io, core, effects, *parsed, 100, counters);
-    return *host_;
+    made = std::make_unique<CoreHost<EchoCore>>(io, core, effects, *parsed, 100, counters);
+    return *made;
   }
   static core::TimerFired timer(std::uint64_t number) { return {number, 1}; }
   std::int64_t counted(const std::string& name) const {
@@ -50,7 +50,7 @@ class CoreHostTest : public ::testing::Test {
   }
   std::vector<std::string> recorded() const {
     std::vector<std::string> out;
-    for (const auto& line : host_->recorder().lines()) out.push_back(line.text);
+    for (const auto& line : made->recorder().lines()) out.push_back(line.text);
     return out;
   }
 
@@ -58,7 +58,7 @@ class CoreHostTest : public ::testing::Test {
   EchoCore core;
   Recorder effects;
   Counters counters;
-  std::unique_ptr<CoreHost<EchoCore>> host_;
+  std::unique_ptr<CoreHost<EchoCore>> made;
 };
 
 TEST_F(CoreHostTest, WithoutFailpointsEverythingPassesAndIsRecorded) {
