@@ -42,7 +42,8 @@ class RecordingClientHandler : public ClientHandler {
 class ClientFixture : public testing::Test {
  public:
   ClientFixture() {
-    std::string pattern = std::filesystem::temp_directory_path() / "tide-net-XXXXXX";
+    // Not below TMPDIR, which may be private: one test looks at it as another user.
+    std::string pattern = "/tmp/tide-net-XXXXXX";
     EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
     directory = pattern;
     path = directory + "/sock";
