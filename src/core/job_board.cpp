@@ -37,6 +37,13 @@ std::string bad_spec(const wire::JobSpec& spec) {
   return {};
 }
 
+bool names_host(const wire::JobSpec& spec, const std::string& node) {
+  return std::any_of(spec.apps().begin(), spec.apps().end(), [&](const wire::AppSpec& app) {
+    return std::any_of(app.hosts().begin(), app.hosts().end(),
+                       [&](const wire::HostRequest& host) { return host.node() == node; });
+  });
+}
+
 }  // namespace
 
 JobBoard::JobBoard(JobBoardConfig config, Roster& roster, DaemonPort& daemons, TimerBook& timers,
@@ -201,7 +208,9 @@ void JobBoard::release_early_jobs() {
 void JobBoard::map_job(Job& job) {
   std::vector<MapNode> candidates;
   for (const auto& [rank, node] : roster_.nodes()) {
-    if (node.state == NodeState::kUp) {
+    // A suspected node gets nothing that could go elsewhere, and stays a node for whoever names it.
+    const bool named = node.state == NodeState::kSuspect && names_host(job.spec, node.name);
+    if (node.state == NodeState::kUp || named) {
       candidates.push_back(MapNode{rank, node.name, node.slots, node.used});
     }
   }

@@ -166,6 +166,15 @@ TEST_F(JobBoardTest, WithoutAPlaceTheJobEndsAtOnce) {
   EXPECT_EQ(used(rig, 1) + used(rig, 2), 0U);
 }
 
+TEST_F(JobBoardTest, ASuspectedNodeIsUsedOnlyByWhoNamesIt) {
+  rig.on(LinkDown{LinkId(2), LinkEnd::kClosed, "reset"});
+  EXPECT_EQ(endings(rig.submit(5, job_spec(3))).size(), 1U) << "only two slots are above suspicion";
+  auto spec = job_spec(1);
+  spec.mutable_apps(0)->add_hosts()->set_node("v2");
+  EXPECT_TRUE(endings(rig.submit(6, spec)).empty());
+  EXPECT_EQ(used(rig, 2), 1U);
+}
+
 TEST_F(JobBoardTest, InputForAProcessThatIsNotThereIsRefused) {
   auto spec = job_spec(2);
   spec.set_stdin_rank(2);
