@@ -163,6 +163,37 @@ void Overlay::drop_child(LinkId id, const Link& link, const LinkDown& event) {
   }
 }
 
+// ---- orphans ----
+
+std::set<Rank> Overlay::missing_children() const {
+  std::set<Rank> out;
+  for (const Rank child : membership_.tree().children(config_.self)) {
+    if (!children_.contains(child)) out.insert(child);
+  }
+  return out;
+}
+
+// Whoever lost its parent hangs on nobody until it finds its new one, which is us: if it can't
+// (frozen, cut off), no link tells anybody, so it is for us to miss it.
+void Overlay::expect_orphans() {
+  if (shutting_down_ || timers_.armed(TimerKind::kMissingChildren)) return;
+  missed_ = missing_children();
+  if (missed_.empty()) return;
+  out_.emplace_back(timers_.arm(TimerKind::kMissingChildren, config_.missing_child_ms));
+}
+
+// Missed at two looks, it had a whole period to come. One that hangs elsewhere is heard there.
+void Overlay::look_for_missing_children() {
+  if (shutting_down_) return;
+  auto missing = missing_children();
+  for (const Rank child : missing) {
+    if (missed_.contains(child)) listener_.on_suspect(child, "it did not come to its new parent");
+  }
+  missed_ = std::move(missing);
+  if (missed_.empty()) return;
+  out_.emplace_back(timers_.arm(TimerKind::kMissingChildren, config_.missing_child_ms));
+}
+
 // ---- the way up ----
 
 void Overlay::seek_parent() {
@@ -273,6 +304,9 @@ bool Overlay::handle_timer(TimerKind kind) {
       return true;
     case TimerKind::kPendingLinks:
       sweep_pending_links();
+      return true;
+    case TimerKind::kMissingChildren:
+      look_for_missing_children();
       return true;
     case TimerKind::kReduction:
       for (auto& reduction : reducer_.take_all()) {

@@ -26,6 +26,7 @@ struct OverlayConfig {
   std::uint32_t reattach_retry_ms = 200;       // between rounds over all ancestors
   std::uint32_t return_retry_ms = 500;     // hanging on an ancestor: try the proper parent again
   std::uint32_t pending_link_ms = 10'000;  // an accepted link must say what it is for
+  std::uint32_t missing_child_ms = 5'000;  // half of the time in which orphans must find us
   std::uint32_t reduction_patience_ms = 50;
   Verbosity verbosity{};
 };
@@ -116,13 +117,16 @@ class Overlay {
   void on_parent_message(const MessageIn& event);
   void drop_child(LinkId id, const Link& link, const LinkDown& event);
   void sweep_pending_links();
+  [[nodiscard]] std::set<Rank> missing_children() const;
+  void expect_orphans();
+  void look_for_missing_children();
   void on_attach(LinkId id, const wire::Attach& attach);
   void adopt(LinkId id, const wire::Attach& attach);
   void on_snapshot(const wire::Snapshot& snapshot);
   void on_operation(const wire::Operation& operation);
   void apply_and_forward(const wire::Operation& operation);
   void forward_operations();
-  void after_membership_change();
+  void after_membership_change(bool somebody_left);
   void adopt_pending();
   void update_acknowledgement();
   void trim_log(Serial stable);
@@ -145,6 +149,7 @@ class Overlay {
   Membership membership_;
   std::map<LinkId, Link> links_;
   std::map<Rank, LinkId> children_;  // adopted, also those that only hang here for a while
+  std::set<Rank> missed_;            // proper children that were not here at the last look
   std::optional<LinkId> parent_link_;
   std::optional<Rank> connecting_;    // the Connect that is under way
   std::vector<Rank> ancestors_left_;  // of this round of re-attaching, next one last

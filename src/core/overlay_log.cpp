@@ -181,7 +181,7 @@ void Overlay::apply_and_forward(const wire::Operation& operation) {
     membership_.apply(operation);
     listener_.on_operation(operation);
     forward_operations();
-    after_membership_change();
+    after_membership_change(operation.membership().left_size() > 0);
   } else {
     membership_.apply(operation);
     forward_operations();
@@ -204,7 +204,7 @@ void Overlay::forward_operations() {
   }
 }
 
-void Overlay::after_membership_change() {
+void Overlay::after_membership_change(bool somebody_left) {
   std::vector<LinkId> departed;
   for (const auto& [id, link] : links_) {
     if (link.role != Role::kJoining && membership_.departed(link.peer)) departed.push_back(id);
@@ -220,6 +220,7 @@ void Overlay::after_membership_change() {
   adopt_pending();
   if (connecting_ && membership_.departed(*connecting_)) connecting_.reset();
   seek_parent();
+  if (somebody_left) expect_orphans();
   emit_reductions();
 }
 

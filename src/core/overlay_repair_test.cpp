@@ -94,6 +94,52 @@ TEST(OverlayRepair, ADeathMovesTheChildrenToTheirNewPlaces) {
   EXPECT_THAT(net.head().completed, ElementsAre(2, 3));
 }
 
+// Rank 7 hung below 3. It lost its parent and does not come: no link tells anybody.
+TEST(OverlayRepair, AnOrphanThatDoesNotComeIsMissedByItsNewParent) {
+  OverlayNet net(8, 2);
+  net.start();
+  net.unreachable = {3, 7};
+  net.cut(net.up_link(3));
+  net.cut(net.up_link(7));
+  net.cut(net.up_link(8));
+  net.settle({3, 7});
+  net.declare_dead(3);
+  net.settle({3, 7});
+  OverlayRig& parent = net.rig(1);  // rank 7 takes the place of 3
+  ASSERT_TRUE(parent.timers.armed(TimerKind::kMissingChildren));
+  parent.suspects.clear();
+  ASSERT_TRUE(parent.fire(TimerKind::kMissingChildren));
+  EXPECT_THAT(parent.suspects, ElementsAre(Pair(7, "it did not come to its new parent")));
+  parent.collect();
+  ASSERT_TRUE(parent.timers.armed(TimerKind::kMissingChildren)) << "one word may be lost";
+  net.declare_dead(7);
+  net.settle({3, 7});
+  parent.suspects.clear();
+  ASSERT_TRUE(parent.fire(TimerKind::kMissingChildren));
+  EXPECT_THAT(parent.suspects, IsEmpty());
+  EXPECT_FALSE(parent.timers.armed(TimerKind::kMissingChildren)) << "nobody is missed any more";
+}
+
+TEST(OverlayRepair, AnOrphanThatComesIsNotSuspected) {
+  OverlayNet net(8, 2);
+  net.start();
+  net.unreachable = {3};
+  net.cut(net.up_link(3));
+  net.cut(net.up_link(7));
+  net.cut(net.up_link(8));
+  net.settle({3});
+  net.declare_dead(3);
+  net.settle({3});
+  for (const std::uint32_t rank : {0U, 1U, 2U, 7U}) {
+    net.rig(rank).suspects.clear();
+    if (net.rig(rank).timers.armed(TimerKind::kMissingChildren)) {
+      ASSERT_TRUE(net.rig(rank).fire(TimerKind::kMissingChildren));
+    }
+    EXPECT_THAT(net.rig(rank).suspects, IsEmpty()) << rank;
+    EXPECT_FALSE(net.rig(rank).timers.armed(TimerKind::kMissingChildren)) << rank;
+  }
+}
+
 // An acknowledgement from before a repair does not speak for those who moved since.
 TEST(OverlayRepair, CompletionWaitsForThoseWhoMoved) {
   OverlayNet net(4, 2);

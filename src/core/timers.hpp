@@ -13,6 +13,7 @@ enum class TimerKind : std::uint32_t {
   kReattachDeadline,  // overlay: give up and end
   kReturnToParent,    // overlay: hanging on an ancestor, try the proper parent again
   kPendingLinks,      // overlay: links that never said what they are for
+  kMissingChildren,   // overlay: orphans that did not come to their new parent
   kAckFlush,          // channels: acknowledge what nothing else acknowledged
   kReduction,         // reductions: forward what has arrived
   kSuspects,          // head: grace periods of suspected daemons

@@ -22,6 +22,7 @@ core::OverlayConfig overlay_config(const Params& params, Rank self) {
   out.self = self;
   out.radix = static_cast<std::uint32_t>(params.get_int("rml_radix"));
   out.reattach_timeout_ms = params.get_duration_ms("tide_reattach_timeout");
+  out.missing_child_ms = params.get_duration_ms("tide_heartbeat_timeout") / 2;
   out.reduction_patience_ms = params.get_duration_ms("tide_reduction_patience");
   out.verbosity = verbosity(params);
   return out;

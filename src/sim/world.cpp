@@ -9,6 +9,10 @@ namespace tide::sim {
 
 using core::ProcKey;
 
+namespace {
+constexpr std::uint64_t kSilenceMs = 500;  // after so long a link to somebody frozen is given up
+}  // namespace
+
 struct World::Process {
   std::uint64_t left = 0;  // bytes still to be written to standard output
   std::uint64_t written = 0;
@@ -39,6 +43,7 @@ struct World::Daemon {
   std::uint32_t campaign;
   std::string node;
   bool alive = true;
+  bool frozen = false;
   std::map<ProcKey, Process> processes;
   core::DaemonCore core;
   DaemonEffects effects;
@@ -78,7 +83,7 @@ void World::HeadEffects::perform(core::Action action) {
 
 void World::DaemonEffects::perform(core::Action action) {
   auto& daemon = *world_.daemons_.at(self_);
-  if (!daemon.alive) return;
+  if (!world_.responsive(self_)) return;
   if (auto* spawn = std::get_if<core::SpawnProc>(&action)) {
     world_.spawn(self_, *spawn);
   } else if (auto* signal = std::get_if<core::SignalProc>(&action)) {
@@ -165,10 +170,14 @@ bool World::alive(Rank rank) const {
   return found != daemons_.end() && found->second->alive;
 }
 
+bool World::responsive(Rank rank) const {
+  return alive(rank) && (rank == kHeadRank || !daemons_.at(rank)->frozen);
+}
+
 // ---- the network ----
 
 void World::post_link_event(Rank to, core::DaemonEvent event) {
-  if (!alive(to)) return;
+  if (!responsive(to)) return;
   if (to != kHeadRank) {
     daemons_.at(to)->driver.post(std::move(event));
     return;
@@ -186,8 +195,13 @@ void World::post_link_event(Rank to, core::DaemonEvent event) {
 void World::connect(Rank from, const core::Connect& request) {
   const Rank to = request.peer;
   const bool known = request.endpoints.size() == 1 && request.endpoints[0].port() == to.value();
-  at(now_ms_ + delay(), [this, from, to, known] {
-    if (!alive(from)) return;
+  const auto answered_after = alive(to) && !responsive(to) ? kSilenceMs : delay();
+  at(now_ms_ + answered_after, [this, from, to, known] {
+    if (!responsive(from)) return;
+    if (alive(to) && !responsive(to)) {
+      post_link_event(from, core::ConnectFailed{to, false, "no answer"});
+      return;
+    }
     if (!alive(to) || !known) {
       post_link_event(from, core::ConnectFailed{to, true, "connection refused"});
       return;
@@ -236,7 +250,7 @@ void World::close(LinkId from, core::LinkEnd end, const std::string& text) {
 }
 
 // What was on its way may arrive up to the moment at which the peer notices, and nothing after.
-void World::break_links_of(Rank rank) {
+void World::break_links_of(Rank rank, std::uint64_t noticed_after_ms, const std::string& text) {
   std::vector<LinkId> mine;
   for (const auto& [id, end] : ends_) {
     if (end.owner == rank) mine.push_back(id);
@@ -244,12 +258,12 @@ void World::break_links_of(Rank rank) {
   for (const LinkId id : mine) {
     const LinkId to = ends_.at(id).other;
     ends_.erase(id);
-    at(now_ms_ + delay(), [this, to] {
+    at(now_ms_ + noticed_after_ms, [this, to, text] {
       const auto target = ends_.find(to);
       if (target == ends_.end()) return;
       const Rank owner = target->second.owner;
       ends_.erase(target);
-      post_link_event(owner, core::LinkDown{to, core::LinkEnd::kClosed, "connection reset"});
+      post_link_event(owner, core::LinkDown{to, core::LinkEnd::kClosed, text});
     });
   }
 }
@@ -304,7 +318,7 @@ void World::end_daemon(Rank rank, const std::string& how) {
   if (!alive(rank)) return;
   trace(fmt::format("rank {} ends: {}", rank.value(), how));
   daemons_.at(rank)->alive = false;
-  break_links_of(rank);
+  break_links_of(rank, delay(), "connection reset");
   at(now_ms_ + delay(), [this, rank, how] {
     if (!head_exited_) head_driver_->post(core::DaemonExited{rank, how});
   });
@@ -320,7 +334,7 @@ std::uint64_t World::expected_output(std::uint32_t job, std::uint32_t rank) cons
 void World::spawn(Rank rank, const core::SpawnProc& request) {
   const ProcKey key = request.proc;
   at(now_ms_ + delay(), [this, rank, key, window = request.output_window_bytes] {
-    if (!alive(rank)) return;
+    if (!responsive(rank)) return;
     auto& daemon = *daemons_.at(rank);
     auto& process = daemon.processes[key];
     process.left = expected_output(key.job.value(), key.rank.value());
@@ -336,7 +350,7 @@ void World::spawn(Rank rank, const core::SpawnProc& request) {
 // Each byte tells its position, so that the reader notices loss, doubling and reordering.
 void World::pump_output(Rank rank, ProcKey key) {
   at(now_ms_ + delay(), [this, rank, key] {
-    if (!alive(rank)) return;
+    if (!responsive(rank)) return;
     auto& daemon = *daemons_.at(rank);
     const auto found = daemon.processes.find(key);
     if (found == daemon.processes.end() || found->second.closed) return;
@@ -361,7 +375,7 @@ void World::pump_output(Rank rank, ProcKey key) {
 }
 
 void World::end_process(Rank rank, ProcKey key, int exit_code, int signal) {
-  if (!alive(rank)) return;
+  if (!responsive(rank)) return;
   auto& daemon = *daemons_.at(rank);
   const auto found = daemon.processes.find(key);
   if (found == daemon.processes.end() || found->second.exited) return;
@@ -403,6 +417,15 @@ void World::submit_at(std::uint64_t at_ms, std::uint32_t processes) {
 
 void World::crash_at(std::uint64_t at_ms, Rank rank) {
   at(at_ms, [this, rank] { end_daemon(rank, "crashed"); });
+}
+
+void World::freeze_at(std::uint64_t at_ms, Rank rank) {
+  at(at_ms, [this, rank] {
+    if (!alive(rank)) return;
+    trace(fmt::format("rank {} freezes", rank.value()));
+    daemons_.at(rank)->frozen = true;
+    break_links_of(rank, kSilenceMs, "nothing heard");
+  });
 }
 
 void World::cut_link_at(std::uint64_t at_ms, Rank rank) {

@@ -53,6 +53,7 @@ class World {
   std::uint32_t submit(std::uint32_t processes);  // returns the index of its outcome
   void submit_at(std::uint64_t at_ms, std::uint32_t processes);
   void crash_at(std::uint64_t at_ms, Rank rank);     // the launcher sees it
+  void freeze_at(std::uint64_t at_ms, Rank rank);    // for good: it neither answers nor ends
   void cut_link_at(std::uint64_t at_ms, Rank rank);  // the link to its parent breaks, both live
   void take_down_at(std::uint64_t at_ms);
 
@@ -94,9 +95,10 @@ class World {
   void connect(Rank from, const core::Connect& request);
   void send(LinkId from, const core::Send& message);
   void close(LinkId from, core::LinkEnd end, const std::string& text);
-  void break_links_of(Rank rank);
+  void break_links_of(Rank rank, std::uint64_t noticed_after_ms, const std::string& text);
   void post_link_event(Rank to, core::DaemonEvent event);
   bool alive(Rank rank) const;
+  bool responsive(Rank rank) const;
   void perform_common(Rank self, core::Action& action);
   void launch(const core::LaunchTarget& target);
   void end_daemon(Rank rank, const std::string& how);

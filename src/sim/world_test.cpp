@@ -108,6 +108,33 @@ TEST(World, CrashesEndTheJobsOnTheNodeAndNothingElse) {
   }
 }
 
+// A frozen daemon is found out also where its parent dies in the same moment, so that no link
+// tells.
+TEST(World, AFrozenDaemonIsGivenUpWhoeverElseDies) {
+  for (std::uint64_t seed = first_seed(); seed <= last_seed(); ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    std::mt19937_64 rng(seed * 4099);
+    const auto nodes = 4 + static_cast<std::uint32_t>(rng() % 12);
+    World world({.seed = seed, .nodes = nodes, .radix = 2});
+    world.start_dvm();
+    ASSERT_FALSE(world.run(400));
+    ASSERT_TRUE(world.ready());
+    const Rank frozen{2 + static_cast<std::uint32_t>(rng() % (nodes - 1))};
+    const auto parent = world.head().overlay().membership().tree().parent(frozen);
+    world.freeze_at(450, frozen);
+    if (*parent != kHeadRank) world.crash_at(440 + rng() % 200, *parent);
+    world.crash_at(440 + rng() % 400, Rank(1 + static_cast<std::uint32_t>(rng() % nodes)));
+    for (int i = 0; i < 8; ++i) world.submit_at(400 + rng() % 150, nodes);
+    ASSERT_TRUE(world.run(kLimitMs)) << tail(world);
+    EXPECT_EQ(world.head().overlay().membership().find(frozen), nullptr) << frozen.value();
+    EXPECT_EQ(world.check_converged(), "");
+    for (const auto& outcome : world.outcomes()) {
+      EXPECT_EQ(outcome.answers, 1) << "job " << outcome.number;
+    }
+    if (HasFailure()) FAIL() << tail(world);
+  }
+}
+
 TEST(World, CutLinksLoseNothing) {
   for (std::uint64_t seed = first_seed(); seed <= last_seed(); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
