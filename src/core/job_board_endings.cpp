@@ -73,9 +73,10 @@ void JobBoard::take_report(Job& job, Rank daemon, const wire::ProcReport& report
   const auto state = static_cast<ProcState>(report.state());
   if (report.pid() != 0) proc.pid = report.pid();
   const bool failed = is_error(state) || report.exit_code() != 0 || report.signal() != 0;
-  // The daemon's last word stands; before that a process is only ever reported further on.
-  if (!final && !proc_may_go(proc.state, state)) return;
   const bool was_failed = is_error(proc.state);
+  // The daemon's last word stands, and a failure is news in whatever state it comes: a process may
+  // close its output before it fails. Else a process is only ever reported further on.
+  if (!final && (!failed || was_failed) && !proc_may_go(proc.state, state)) return;
   proc.state = failed && !is_error(state) ? ProcState::kAborted : state;
   proc.exit_code = report.exit_code();
   proc.signal = report.signal();

@@ -259,6 +259,21 @@ TEST_F(JobBoardTest, AFailureKnownOnlyFromTheLastWordCounts) {
 }
 
 // row:L17 KILLED_BY_CMD
+// It closed its output first, and the report of the launch told that before it was collected.
+TEST_F(JobBoardTest, AFailureCountsInWhateverStateItComes) {
+  submit_three();
+  rig.reduce(1, wire::ReductionId::LAUNCHED, 1,
+             {proc_report(1, 0, ProcState::kIofComplete), proc_report(1, 1, ProcState::kRunning)});
+  rig.launched(2, 1, {2});
+  const auto actions = rig.proc_failed(1, proc_report(1, 0, ProcState::kIofComplete, 16));
+  EXPECT_THAT(orders(actions),
+              ElementsAre(std::tuple{1, SIGTERM, true}, std::tuple{2, SIGTERM, true}));
+  rig.ended(1, 1, {0, 1}, ProcState::kAborted, 16);
+  rig.ended(2, 1, {2}, ProcState::kAborted, 0, SIGTERM);
+  ASSERT_EQ(endings(rig.seen).size(), 1U);
+  EXPECT_EQ(endings(rig.seen)[0].exit_status(), 16);
+}
+
 TEST_F(JobBoardTest, ASecondKillEscalates) {
   run_three();
   auto actions = rig.kill(6, 1, SIGINT);

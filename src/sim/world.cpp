@@ -340,8 +340,13 @@ void World::spawn(Rank rank, const core::SpawnProc& request) {
     process.left = expected_output(key.job.value(), key.rank.value());
     process.credit = window;
     outcomes_.at(key.job.value() - 1).placed_on[key.rank.value()] = daemon.node;
+    if (config_.failing_rank == key.rank.value()) process.left = 0;
     daemon.driver.post(core::ProcSpawned{key, 5000 + key.rank.value()});
     pump_output(rank, key);
+    if (config_.failing_rank) {
+      if (config_.failing_rank == key.rank.value()) fail_process(rank, key);
+      return;
+    }
     at(now_ms_ + 1 + random(config_.max_process_ms),
        [this, rank, key] { end_process(rank, key, 0, 0); });
   });
@@ -371,6 +376,20 @@ void World::pump_output(Rank rank, ProcKey key) {
       daemon.driver.post(core::ProcOutputClosed{key, wire::STDOUT});
       daemon.driver.post(core::ProcOutputClosed{key, wire::STDERR});
     }
+  });
+}
+
+void World::fail_process(Rank rank, ProcKey key) {
+  at(now_ms_ + random(config_.max_delay_ms), [this, rank, key] {
+    if (!responsive(rank)) return;
+    auto& daemon = *daemons_.at(rank);
+    const auto found = daemon.processes.find(key);
+    if (found == daemon.processes.end() || found->second.closed) return;
+    found->second.closed = true;
+    daemon.driver.post(core::ProcOutputClosed{key, wire::STDOUT});
+    daemon.driver.post(core::ProcOutputClosed{key, wire::STDERR});
+    at(now_ms_ + random(config_.max_delay_ms),
+       [this, rank, key] { end_process(rank, key, kFailedStatus, 0); });
   });
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <random>
 #include <string>
@@ -17,6 +18,8 @@
 
 namespace tide::sim {
 
+constexpr int kFailedStatus = 3;  // of the process that fails
+
 struct WorldConfig {
   std::uint64_t seed = 1;
   std::uint32_t nodes = 8;
@@ -26,6 +29,8 @@ struct WorldConfig {
   std::uint32_t max_process_ms = 50;  // how long a virtual process runs
   std::uint32_t max_output_bytes = 4000;
   std::uint32_t window_bytes = 1000;  // small, so that credit matters
+  // This rank of every job closes its output and then fails; the others do not end by themselves.
+  std::optional<std::uint32_t> failing_rank{};
 };
 
 // What a virtual client saw of its job.
@@ -104,6 +109,7 @@ class World {
   void end_daemon(Rank rank, const std::string& how);
   void spawn(Rank rank, const core::SpawnProc& request);
   void pump_output(Rank rank, core::ProcKey key);
+  void fail_process(Rank rank, core::ProcKey key);
   void end_process(Rank rank, core::ProcKey key, int exit_code, int signal);
   void on_reply(const core::Reply& reply);
   void trace(const std::string& line);

@@ -135,6 +135,26 @@ TEST(World, AFrozenDaemonIsGivenUpWhoeverElseDies) {
   }
 }
 
+// Whatever the order of output, end and reports: one process fails, so the job does, with its
+// status.
+TEST(World, OneFailureEndsTheJob) {
+  for (std::uint64_t seed = first_seed(); seed <= last_seed(); ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    World world({.seed = seed,
+                 .nodes = 1 + static_cast<std::uint32_t>(seed % 4),
+                 .max_delay_ms = 20,
+                 .failing_rank = static_cast<std::uint32_t>(seed % 6)});
+    world.start_dvm();
+    for (int i = 0; i < 5; ++i) world.submit_at(static_cast<std::uint64_t>(i) * 7, 6);
+    ASSERT_TRUE(world.run(kLimitMs)) << tail(world);
+    for (const auto& outcome : world.outcomes()) {
+      EXPECT_EQ(outcome.answers, 1) << "job " << outcome.number;
+      EXPECT_EQ(outcome.exit_status, kFailedStatus) << "job " << outcome.number;
+    }
+    if (HasFailure()) FAIL() << tail(world);
+  }
+}
+
 TEST(World, CutLinksLoseNothing) {
   for (std::uint64_t seed = first_seed(); seed <= last_seed(); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
