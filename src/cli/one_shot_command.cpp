@@ -31,6 +31,7 @@ int wait_for_head(const ClientContext& context, PrivateHead& head, SignalSource&
     case Kind::kReady:
       return kExitSuccess;
     case Kind::kSignalled:
+      complain(context.line, "interrupted before the DVM for this job was ready; nothing was run");
       return exit_status_of_signal(start.signal);
     case Kind::kFailed:
       complain(context.line, "the DVM for this job did not start");
