@@ -77,6 +77,11 @@ struct CloseInput {
 struct ForgetProc {  // ended and reported: free what is kept for it, end what it left in its group
   ProcKey proc;
 };
+// The job is over here: end what its processes started and let go, wherever it hid. Answered by
+// JobSwept.
+struct SweepJob {
+  JobId job;
+};
 
 // ---- head ----
 
@@ -151,7 +156,7 @@ struct Exit {  // the program ends; everything it started is gone or is ended by
 // One variant for both programs: the shared overlay emits into the same list as the cores.
 using Action =
     std::variant<Connect, Send, CloseLink, StartTimer, SpawnProc, SignalProc, GrantOutput,
-                 WriteInput, CloseInput, ForgetProc, LaunchDaemons, EndDaemon, Probe, Reply,
+                 WriteInput, CloseInput, ForgetProc, SweepJob, LaunchDaemons, EndDaemon, Probe, Reply,
                  ReplyFromRim, ReplyStatus, AnnounceReady, Progress, Note, ReleaseFailpoint, Exit>;
 using Actions = std::vector<Action>;
 

@@ -93,6 +93,12 @@ struct ProcInputTaken {
   std::uint32_t bytes = 0;
 };
 
+// Nothing is left of the job's processes on this node, but for `left_over` that can't be ended.
+struct JobSwept {
+  JobId job;
+  std::uint32_t left_over = 0;
+};
+
 // ---- start-up, launcher and clients, at the head ----
 
 struct NodeRequest {
@@ -136,7 +142,7 @@ struct EndRequested {
 
 using DaemonEvent = std::variant<LinkUp, LinkDown, ConnectFailed, MessageIn, TimerFired,
                                  ProcSpawned, ProcSpawnFailed, ProcExited, ProcOutput,
-                                 ProcOutputClosed, ProcInputTaken, EndRequested>;
+                                 ProcOutputClosed, ProcInputTaken, JobSwept, EndRequested>;
 
 using HeadEvent = std::variant<LinkUp, LinkDown, ConnectFailed, MessageIn, TimerFired, StartDvm,
                                DaemonStarted, DaemonLaunchFailed, DaemonExited, ProbeAnswered,

@@ -213,7 +213,8 @@ void LocalJobs::settle(JobId id, Job& job, Proc& proc) {
 }
 
 void LocalJobs::finish(JobId id, Job& job) {
-  if (job.finished || job.ended < job.procs.size() || job.attempted < job.procs.size()) return;
+  if (job.over || job.ended < job.procs.size() || job.attempted < job.procs.size()) return;
+  job.over = true;
   timers_.cancel(TimerKind::kEscalate, id.value());
   timers_.cancel(TimerKind::kDrain, id.value());
   for (const auto& [rank, proc] : job.procs) out_.emplace_back(ForgetProc{ProcKey{id, rank}});
@@ -221,6 +222,24 @@ void LocalJobs::finish(JobId id, Job& job) {
   notes_.add(Subsystem::kIof, 1, "job {}: its output here is complete", job.common.nspace());
   body.mutable_output_complete()->set_job(id.value());
   head_.send_to_head(std::move(body), {});
+  // The head hears of the end when nothing is left, and within a bound in any case.
+  out_.emplace_back(SweepJob{id});
+  out_.emplace_back(timers_.arm(TimerKind::kSweep, config_.sweep_timeout_ms, id.value()));
+}
+
+void LocalJobs::handle(const JobSwept& event) {
+  const auto found = jobs_.find(event.job);
+  if (found == jobs_.end() || !found->second.over) return;
+  if (event.left_over > 0) {
+    notes_.add(Subsystem::kErrmgr, 0, "job {}: {} of its processes can't be ended on node {}",
+               found->second.common.nspace(), event.left_over, config_.node);
+  }
+  conclude(found->first, found->second);
+}
+
+void LocalJobs::conclude(JobId id, Job& job) {
+  if (job.finished) return;
+  timers_.cancel(TimerKind::kSweep, id.value());
   job.finished = reduction(id, job, wire::ReductionId::ENDED);
   head_.contribute(*job.finished);
 }
@@ -264,7 +283,7 @@ void LocalJobs::signal(const wire::SignalJob& order) {
     return;
   }
   signal_all(id, job, order.signal());
-  if (!order.terminate() || job.finished) return;
+  if (!order.terminate() || job.over) return;
   if (job.step == Step::kNone) cancel_starts(id, job);
   const Step reached = order.signal() == SIGKILL   ? Step::kKill
                        : order.signal() == SIGTERM ? Step::kTerm
@@ -327,7 +346,7 @@ void LocalJobs::escalate(JobId id, Job& job) {
       break;
     case Step::kGiveUp:
       give_up(id, job);
-      if (job.finished) return;
+      if (job.over) return;
       break;  // some are still being started, and are killed when they are
   }
   out_.emplace_back(timers_.arm(TimerKind::kEscalate, config_.kill_grace_ms, id.value()));
@@ -354,13 +373,18 @@ void LocalJobs::drain(JobId id, Job& job) {
 }
 
 bool LocalJobs::handle_timer(TimerKind kind, std::uint32_t subject) {
-  if (kind != TimerKind::kEscalate && kind != TimerKind::kDrain) return false;
+  if (kind != TimerKind::kEscalate && kind != TimerKind::kDrain && kind != TimerKind::kSweep) {
+    return false;
+  }
   const auto found = jobs_.find(JobId(subject));
-  if (found == jobs_.end() || found->second.finished) return true;
-  if (kind == TimerKind::kEscalate) {
-    escalate(found->first, found->second);
-  } else {
-    drain(found->first, found->second);
+  if (found == jobs_.end()) return true;
+  auto& [id, job] = *found;
+  if (kind == TimerKind::kSweep) {
+    notes_.add(Subsystem::kErrmgr, 0, "job {}: what it left on node {} does not end",
+               job.common.nspace(), config_.node);
+    conclude(id, job);
+  } else if (!job.over) {
+    kind == TimerKind::kEscalate ? escalate(id, job) : drain(id, job);
   }
   return true;
 }
@@ -368,6 +392,7 @@ bool LocalJobs::handle_timer(TimerKind kind, std::uint32_t subject) {
 void LocalJobs::forget(JobId job) {
   timers_.cancel(TimerKind::kEscalate, job.value());
   timers_.cancel(TimerKind::kDrain, job.value());
+  timers_.cancel(TimerKind::kSweep, job.value());
   jobs_.erase(job);
 }
 

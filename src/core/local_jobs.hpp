@@ -19,6 +19,7 @@ struct LocalJobsConfig {
   std::string node;
   std::uint32_t kill_grace_ms = 2'000;   // between SIGTERM, SIGKILL and giving up
   std::uint32_t drain_grace_ms = 1'000;  // output of an ended process held open and silent
+  std::uint32_t sweep_timeout_ms = 5'000;  // for the end of what an ended job left behind
   std::uint32_t input_window_bytes = 65'536;
   Verbosity verbosity{};
 };
@@ -51,6 +52,7 @@ class LocalJobs {
   void handle(const ProcOutput& event);
   void handle(const ProcOutputClosed& event);
   void handle(const ProcInputTaken& event);
+  void handle(const JobSwept& event);
   // True if the timer was one of these.
   bool handle_timer(TimerKind kind, std::uint32_t subject);
 
@@ -82,6 +84,7 @@ class LocalJobs {
     Step step = Step::kNone;
     bool failure_reported = false;
     bool held = false;  // waits for the operation it was mapped at
+    bool over = false;  // all have ended; what they left behind is being swept
     std::optional<wire::Reduction> launched;
     std::optional<wire::Reduction> finished;
   };
@@ -91,6 +94,7 @@ class LocalJobs {
   void attempted(JobId id, Job& job);
   void settle(JobId id, Job& job, Proc& proc);
   void finish(JobId id, Job& job);
+  void conclude(JobId id, Job& job);
   void fail_early(JobId id, Job& job, const Proc& proc);
   void escalate(JobId id, Job& job);
   void give_up(JobId id, Job& job);

@@ -97,7 +97,11 @@ class LocalJobsTest : public ::testing::Test, private HeadPath {
     }
     return list;
   }
-  std::vector<wire::Reduction> ends() const { return contributions(wire::ReductionId::ENDED); }
+  // The ends that the head hears of, once what was left behind is swept: at once, here.
+  std::vector<wire::Reduction> ends() {
+    for (const auto& sweep : all_of<SweepJob>(out)) jobs.handle(JobSwept{sweep.job, 0});
+    return contributions(wire::ReductionId::ENDED);
+  }
 
   void send_to_head(wire::UpBody body, Bytes payload) override {
     sent.emplace_back(std::move(body), std::move(payload));
@@ -234,6 +238,41 @@ TEST_F(LocalJobsTest, EndOfOutputBeforeTheExit) {
   EXPECT_EQ(local.procs(1).exit_code(), 3);
   jobs.handle(ProcExited{key(3), 0, 0});
   EXPECT_EQ(ends().size(), 1U) << "said once";
+}
+
+// row:L17 the head hears of the end when nothing of the job is left here
+TEST_F(LocalJobsTest, TheEndIsToldAfterTheSweep) {
+  run_two();
+  for (const std::uint32_t rank : {2U, 3U}) {
+    jobs.handle(ProcExited{key(rank), 0, 0});
+    close_output(rank);
+  }
+  ASSERT_EQ(all_of<SweepJob>(out).size(), 1U);
+  EXPECT_EQ(all_of<ForgetProc>(out).size(), 2U);
+  EXPECT_THAT(contributions(wire::ReductionId::ENDED), IsEmpty());
+  order(SIGTERM);
+  EXPECT_FALSE(timers.armed(TimerKind::kEscalate, kJob)) << "there is nobody to end any more";
+  jobs.handle(JobSwept{JobId(kJob), 0});
+  jobs.handle(JobSwept{JobId(kJob), 0});
+  EXPECT_EQ(contributions(wire::ReductionId::ENDED).size(), 1U);
+  EXPECT_FALSE(timers.armed(TimerKind::kSweep, kJob));
+}
+
+TEST_F(LocalJobsTest, ASweepThatTakesTooLongDoesNotHoldTheEnd) {
+  run_two();
+  jobs.handle(JobSwept{JobId(kJob), 0});
+  EXPECT_THAT(contributions(wire::ReductionId::ENDED), IsEmpty()) << "it is not over";
+  for (const std::uint32_t rank : {2U, 3U}) {
+    jobs.handle(ProcExited{key(rank), 0, 0});
+    close_output(rank);
+  }
+  ASSERT_TRUE(fire(TimerKind::kSweep));
+  EXPECT_EQ(contributions(wire::ReductionId::ENDED).size(), 1U);
+  jobs.handle(JobSwept{JobId(kJob), 1});
+  EXPECT_EQ(contributions(wire::ReductionId::ENDED).size(), 1U) << "said once";
+  const auto notes = all_of<Note>(out);
+  ASSERT_EQ(notes.size(), 2U);
+  EXPECT_EQ(notes[1].text, "job dvm@7: 1 of its processes can't be ended on node v3");
 }
 
 TEST_F(LocalJobsTest, AnAbnormalEndIsToldBeforeTheOutputIsDrained) {
@@ -382,6 +421,7 @@ TEST_F(LocalJobsTest, ANewPathGetsTheContributionsAgainUntilForgotten) {
     jobs.handle(ProcExited{key(rank), 0, 0});
     close_output(rank);
   }
+  ASSERT_EQ(ends().size(), 1U);
   contributed.clear();
   jobs.contribute_again();
   ASSERT_EQ(contributed.size(), 2U);

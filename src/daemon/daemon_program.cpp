@@ -36,9 +36,10 @@ net::LinkConfig link_config(const wire::DaemonBlob& blob, const Params& params) 
   return config;
 }
 
-exec::ProcessTableConfig table_config(const std::string& node) {
+exec::ProcessTableConfig table_config(const wire::DaemonBlob& blob) {
   exec::ProcessTableConfig config;
-  config.node = node;
+  config.node = blob.node();
+  config.dvm_id = blob.dvm_id();
   if (auto limit = exec::raise_descriptor_limit()) {
     config.descriptor_limit = *limit;
   } else {
@@ -61,7 +62,7 @@ DaemonProgram::DaemonProgram(const wire::DaemonBlob& blob, const Params& params,
                           std::move(event));
              }),
       processes_(std::make_unique<exec::ProcessTable>(
-          io_, static_cast<exec::ProcessHandler&>(*this), table_config(blob.node()))),
+          io_, static_cast<exec::ProcessHandler&>(*this), table_config(blob))),
       signals_(io_, SIGTERM, SIGINT, SIGHUP),
       exit_timer_(io_) {}
 
@@ -130,6 +131,8 @@ void DaemonProgram::perform(core::Action action) {
           processes_->close_input(a.proc);
         } else if constexpr (std::is_same_v<T, core::ForgetProc>) {
           processes_->forget(a.proc);
+        } else if constexpr (std::is_same_v<T, core::SweepJob>) {
+          processes_->sweep(a.job);
         } else {
           log_error("a daemon's core asked for " + rim::short_name<T>());
         }
@@ -165,6 +168,9 @@ void DaemonProgram::on_output_closed(core::ProcKey proc, wire::Stream stream) {
 void DaemonProgram::on_input_taken(core::ProcKey proc, std::uint32_t bytes) {
   host_.post(core::ProcInputTaken{proc, bytes});
 }
+void DaemonProgram::on_swept(JobId job, std::uint32_t left_over) {
+  host_.post(core::JobSwept{job, left_over});
+}
 
 // ---- the end ----
 
@@ -179,9 +185,11 @@ void DaemonProgram::begin_exit(const core::Exit& exit) {
   await_last_process();
 }
 
-// When the last process is gone nothing keeps the loop going but links that still flush.
+// When the last process is gone nothing keeps the loop going but links that still flush. Orphans
+// are ended here, too: there may be no warden any more that would.
 void DaemonProgram::await_last_process() {
-  if (processes_->live() == 0 || rim::steady_ms() >= exit_deadline_ms_) {
+  const bool nobody_left = processes_->kill_orphans() == 0 && processes_->live() == 0;
+  if (nobody_left || rim::steady_ms() >= exit_deadline_ms_) {
     processes_.reset();
     signals_.cancel();
     return;

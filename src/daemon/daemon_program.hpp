@@ -39,6 +39,7 @@ class DaemonProgram : private rim::RimEffects, private exec::ProcessHandler {
   void on_output(core::ProcKey proc, wire::Stream stream, Bytes data) override;
   void on_output_closed(core::ProcKey proc, wire::Stream stream) override;
   void on_input_taken(core::ProcKey proc, std::uint32_t bytes) override;
+  void on_swept(JobId job, std::uint32_t left_over) override;
 
   void wait_for_signals();
   void begin_exit(const core::Exit& exit);

@@ -51,7 +51,8 @@ ProcessTable::ProcessTable(asio::io_context& io, ProcessHandler& handler, Proces
       environments_(std::move(config.environment)),
       node_(config.node),
       null_input_(::open("/dev/null", O_RDONLY | O_CLOEXEC)),
-      child_signals_(io) {
+      child_signals_(io),
+      sweeper_(io, std::move(config.dvm_id), sweeper_callbacks()) {
   TIDE_CHECK(null_input_.is_open());
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   std::signal(SIGPIPE, SIG_IGN);  // NOLINT(cert-err33-c): can't fail for SIGPIPE
@@ -63,6 +64,21 @@ ProcessTable::ProcessTable(asio::io_context& io, ProcessHandler& handler, Proces
 
 ProcessTable::~ProcessTable() {
   for (auto& [key, process] : processes_) drop(*process);
+}
+
+JobSweeper::Callbacks ProcessTable::sweeper_callbacks() {
+  return {.is_leader = [this](pid_t pid) { return leaders_.contains(pid); },
+          .running =
+              [this] {
+                std::set<JobId> jobs;
+                for (const auto& [key, process] : processes_) jobs.insert(jobs.end(), key.job);
+                return jobs;
+              },
+          .done = [this](JobId job, std::uint32_t left) { handler_.on_swept(job, left); }};
+}
+
+std::size_t ProcessTable::kill_orphans() {
+  return end_children_unless([this](pid_t pid) { return leaders_.contains(pid); });
 }
 
 ProcessTable::ProcessPtr ProcessTable::find(core::ProcKey proc) const {
@@ -163,7 +179,9 @@ Result<SpawnedProcess> ProcessTable::launch(Process& process) {
   return spawner_.spawn(SpawnRequest{.argv = request.program->argv,
                                      .environment = environment,
                                      .working_directory = request.program->working_directory,
-                                     .stdio = stdio});
+                                     .stdio = stdio,
+                                     .inherited_fd = -1,
+                                     .parent_death_signal = SIGKILL});
 }
 
 void ProcessTable::signal(core::ProcKey proc, int number) {
@@ -253,7 +271,7 @@ void ProcessTable::reap() {
 
 void ProcessTable::ended(pid_t pid, int status) {
   const auto leader = leaders_.find(pid);
-  if (leader == leaders_.end()) return;
+  if (leader == leaders_.end()) return sweeper_.orphan_ended(pid);
   const ProcessPtr process = std::move(leader->second);
   leaders_.erase(leader);
   if (!process) return;

@@ -19,6 +19,7 @@
 #include "base/result.hpp"
 #include "core/actions.hpp"
 #include "exec/environment.hpp"
+#include "exec/job_sweeper.hpp"
 #include "exec/process_spawner.hpp"
 #include "exec/unique_fd.hpp"
 
@@ -36,17 +37,19 @@ class ProcessHandler {
   virtual void on_output(core::ProcKey proc, wire::Stream stream, Bytes data) = 0;
   virtual void on_output_closed(core::ProcKey proc, wire::Stream stream) = 0;
   virtual void on_input_taken(core::ProcKey proc, std::uint32_t bytes) = 0;
+  virtual void on_swept(JobId job, std::uint32_t left_over) = 0;
 };
 
 struct ProcessTableConfig {
-  std::string node;  // for messages
+  std::string node;         // for messages
+  std::string dvm_id = {};  // marks the processes of this DVM, see orphans.hpp
   std::optional<rlim_t> descriptor_limit =
       std::nullopt;  // from raise_descriptor_limit(); none: processes get ours
   Environment environment = current_environment();  // what directives are applied to
 };
 
-// One per program, used from the one thread that runs the io_context. It makes the program a
-// subreaper, reaps all its children, and ignores SIGPIPE. Calls about a process that is not in
+// One per program, used from the one thread that runs the io_context, which has to be the main
+// thread: processes end with it. It makes the program a subreaper, reaps all its children, and ignores SIGPIPE. Calls about a process that is not in
 // the table have no effect.
 class ProcessTable {
  public:
@@ -71,8 +74,15 @@ class ProcessTable {
   // Kills what is left of its process group and drops its pipes. Nothing is reported any more.
   void forget(core::ProcKey proc);
 
+  // Ends what processes of the job, which must all have been forgotten, left behind outside of
+  // their groups. Answered by on_swept, within a bound.
+  void sweep(JobId job) { sweeper_.sweep(job); }
+
   // SIGKILL to all groups. Those still queued are reported as not started.
   void kill_all();
+
+  // SIGKILL to whatever came to us as an orphan, of any job; how many there were.
+  std::size_t kill_orphans();
 
   // Processes queued or started and not yet reaped, forgotten ones included.
   [[nodiscard]] std::size_t live() const { return queue_.size() + leaders_.size(); }
@@ -82,6 +92,7 @@ class ProcessTable {
   using ProcessPtr = std::shared_ptr<Process>;
 
   [[nodiscard]] ProcessPtr find(core::ProcKey proc) const;
+  JobSweeper::Callbacks sweeper_callbacks();
   void schedule_starts();
   void start_some();
   void start(const ProcessPtr& process);
@@ -100,6 +111,7 @@ class ProcessTable {
   std::string node_;
   UniqueFd null_input_;
   asio::signal_set child_signals_;
+  JobSweeper sweeper_;
   std::map<core::ProcKey, ProcessPtr> processes_;
   std::deque<ProcessPtr> queue_;                   // not started yet, in order
   std::unordered_map<pid_t, ProcessPtr> leaders_;  // not reaped yet; null: forgotten

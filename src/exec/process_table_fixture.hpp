@@ -71,6 +71,12 @@ class ProcessTableFixture : public ::testing::Test, public ProcessHandler {
     reports_[proc].input_taken += bytes;
   }
 
+  void on_swept(JobId job, std::uint32_t left_over) override {
+    EXPECT_FALSE(inside_call_);
+    EXPECT_FALSE(swept_.contains(job));
+    swept_[job] = left_over;
+  }
+
   void TearDown() override {
     table_->kill_all();
     EXPECT_TRUE(run_until([this] { return table_->live() == 0; }));
@@ -112,8 +118,9 @@ class ProcessTableFixture : public ::testing::Test, public ProcessHandler {
 
   asio::io_context io_;
   std::map<core::ProcKey, Report> reports_;
+  std::map<JobId, std::uint32_t> swept_;
   std::unique_ptr<ProcessTable> table_ =
-      std::make_unique<ProcessTable>(io_, *this, ProcessTableConfig{.node = "v3"});
+      std::make_unique<ProcessTable>(io_, *this, ProcessTableConfig{.node = "v3", .dvm_id = "dvm"});
   bool grant_back_ = true;
   bool inside_call_ = false;
 };

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "exec/environment.hpp"
-#include "exec/process_scan.hpp"
+#include "exec/orphans.hpp"
 #include "exec/process_spawner.hpp"
 #include "exec/unique_fd.hpp"
 #include "exec/warden_protocol.hpp"
@@ -34,10 +34,6 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kOrphanedGrace = std::chrono::milliseconds(2000);
 // After the last SIGKILL we wait so long for the killed to go: one may hang in the kernel.
 constexpr auto kLastWait = std::chrono::milliseconds(5000);
-// While strangers are being killed we look again after so long at the latest. One that can't be
-// killed (not ours to signal, stuck in the kernel) must not keep us busy: the interval doubles.
-constexpr auto kFirstSweepInterval = std::chrono::milliseconds(10);
-constexpr auto kLastSweepInterval = std::chrono::milliseconds(1000);
 constexpr mode_t kLogMode = 0600;
 
 class Warden {
@@ -71,7 +67,6 @@ class Warden {
   void wind_down();
   void kill_overdue();
   void reap();
-  void sweep_soon();
   void sweep();
   [[nodiscard]] bool finished() const;
 
@@ -83,9 +78,7 @@ class Warden {
   WardenFrameReader reader_;
   std::string unsent_;  // reports; bounded by two for each daemon
   std::map<std::uint32_t, Daemon> daemons_;
-  bool sweeping_ = false;  // there may be strangers among our children
-  Clock::time_point next_sweep_;
-  std::chrono::milliseconds sweep_interval_ = kFirstSweepInterval;
+  SweepPace pace_;  // running: there may be strangers among our children
   bool childless_ = true;
   bool winding_down_ = false;
   Clock::time_point give_up_at_ = Clock::time_point::max();
@@ -114,7 +107,7 @@ int Warden::run() {
     poll_once();
     reap();
     kill_overdue();
-    if (sweeping_ && Clock::now() >= next_sweep_) sweep();
+    if (pace_.running() && Clock::now() >= pace_.next()) sweep();
   }
   return childless_ ? 0 : 1;
 }
@@ -127,7 +120,7 @@ bool Warden::finished() const {
 int Warden::poll_timeout_ms() const {
   Clock::time_point next = give_up_at_;
   for (const auto& [id, daemon] : daemons_) next = std::min(next, daemon.kill_at.value_or(next));
-  if (sweeping_) next = std::min(next, next_sweep_);
+  if (pace_.running()) next = std::min(next, pace_.next());
   if (next == Clock::time_point::max()) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
@@ -259,7 +252,7 @@ void Warden::wind_down() {
   winding_down_ = true;
   control_.reset();
   unsent_.clear();
-  sweep_soon();
+  pace_.start(Clock::now());
   for (auto& [id, daemon] : daemons_) stop(daemon, kOrphanedGrace);
   give_up_at_ = Clock::now() + kOrphanedGrace + kLastWait;
 }
@@ -280,7 +273,7 @@ void Warden::reap() {
     if (pid < 0 && errno == EINTR) continue;
     childless_ = pid < 0;  // ECHILD
     if (pid <= 0) return;
-    sweep_soon();  // whoever ends leaves its children to us
+    pace_.start(Clock::now());  // whoever ends leaves its children to us
     const auto daemon = std::ranges::find_if(
         daemons_, [pid](const auto& entry) { return entry.second.pid == pid; });
     if (daemon == daemons_.end()) continue;
@@ -291,28 +284,13 @@ void Warden::reap() {
   }
 }
 
-void Warden::sweep_soon() {
-  sweeping_ = true;
-  next_sweep_ = Clock::now();
-  sweep_interval_ = kFirstSweepInterval;
-}
-
-// Kills every child that is not a daemon. Their own children come to us when they are gone, so we
-// look again until there is none. A child's pid is its own until we reap it.
+// Ends every child that is not a daemon.
 void Warden::sweep() {
-  const pid_t self = ::getpid();
-  bool strangers = false;
-  for (const ProcessEntry& process : scan_processes()) {
-    if (process.parent != self) continue;
-    const bool known = std::ranges::any_of(
-        daemons_, [&process](const auto& entry) { return entry.second.pid == process.pid; });
-    if (known) continue;
-    strangers = true;
-    if (!process.zombie) ::kill(process.pid, SIGKILL);
-  }
-  sweeping_ = strangers;
-  next_sweep_ = Clock::now() + sweep_interval_;
-  sweep_interval_ = std::min(2 * sweep_interval_, kLastSweepInterval);
+  const std::size_t strangers = end_children_unless([this](pid_t pid) {
+    return std::ranges::any_of(daemons_,
+                               [pid](const auto& entry) { return entry.second.pid == pid; });
+  });
+  pace_.looked(Clock::now(), strangers > 0);
 }
 
 }  // namespace

@@ -46,6 +46,8 @@ template <class T>
 std::string details(const T& value) {
   if constexpr (requires { value.proc.job; }) {
     return fmt::format(" job {} process {}", value.proc.job.value(), value.proc.rank.value());
+  } else if constexpr (requires { value.job.value(); }) {
+    return fmt::format(" job {}", value.job.value());
   } else if constexpr (requires { value.rank.value(); }) {
     return fmt::format(" rank {}", value.rank.value());
   } else if constexpr (requires { value.client.value(); }) {

@@ -45,6 +45,7 @@ struct World::Daemon {
   bool alive = true;
   bool frozen = false;
   std::map<ProcKey, Process> processes;
+  std::map<JobId, std::uint32_t> runaways;  // left by processes that have ended
   core::DaemonCore core;
   DaemonEffects effects;
   core::Driver<core::DaemonCore> driver;
@@ -101,6 +102,8 @@ void World::DaemonEffects::perform(core::Action action) {
     }
   } else if (auto* forget = std::get_if<core::ForgetProc>(&action)) {
     daemon.processes.erase(forget->proc);
+  } else if (auto* sweep = std::get_if<core::SweepJob>(&action)) {
+    world_.sweep(self_, sweep->job);
   } else if (auto* exit = std::get_if<core::Exit>(&action)) {
     const std::string reason = exit->reason;
     world_.at(world_.now_ms() + world_.delay(),
@@ -399,9 +402,29 @@ void World::end_process(Rank rank, ProcKey key, int exit_code, int signal) {
   const auto found = daemon.processes.find(key);
   if (found == daemon.processes.end() || found->second.exited) return;
   found->second.exited = true;
+  daemon.runaways[key.job] += static_cast<std::uint32_t>(random(3));
   if (signal != 0) found->second.left = 0;
   daemon.driver.post(core::ProcExited{key, exit_code, signal});
   pump_output(rank, key);
+}
+
+void World::sweep(Rank rank, JobId job) {
+  if (config_.sweeps_hang) return;
+  at(now_ms_ + delay(), [this, rank, job] {
+    if (!alive(rank)) return;
+    auto& daemon = *daemons_.at(rank);
+    daemon.runaways.erase(job);
+    daemon.driver.post(core::JobSwept{job, 0});
+  });
+}
+
+std::uint32_t World::runaways_of(std::uint32_t job) const {
+  std::uint32_t sum = 0;
+  for (const auto& [rank, daemon] : daemons_) {
+    const auto found = daemon->runaways.find(JobId(job));
+    if (daemon->alive && found != daemon->runaways.end()) sum += found->second;
+  }
+  return sum;
 }
 
 // ---- clients and faults ----
@@ -496,6 +519,7 @@ void World::on_reply(const core::Reply& reply) {
   } else if (reply.reply.has_ended()) {
     outcome.ended = true;
     ++outcome.answers;
+    outcome.runaways_at_end = runaways_of(outcome.number);
     outcome.exit_status = reply.reply.ended().exit_status();
     for (const auto& message : reply.reply.ended().messages()) outcome.messages.push_back(message);
   }

@@ -31,6 +31,7 @@ struct WorldConfig {
   std::uint32_t window_bytes = 1000;  // small, so that credit matters
   // This rank of every job closes its output and then fails; the others do not end by themselves.
   std::optional<std::uint32_t> failing_rank{};
+  bool sweeps_hang = false;           // what jobs leave behind can't be ended
 };
 
 // What a virtual client saw of its job.
@@ -43,6 +44,7 @@ struct JobOutcome {
   std::map<std::uint32_t, std::uint64_t> output_bytes;  // by process rank
   bool output_in_order = true;
   std::map<std::uint32_t, std::string> placed_on;  // by process rank, as the daemons spawned them
+  std::uint32_t runaways_at_end = 0;  // of the job, on living nodes, when its end was answered
 };
 
 class World {
@@ -111,6 +113,8 @@ class World {
   void pump_output(Rank rank, core::ProcKey key);
   void fail_process(Rank rank, core::ProcKey key);
   void end_process(Rank rank, core::ProcKey key, int exit_code, int signal);
+  void sweep(Rank rank, JobId job);
+  [[nodiscard]] std::uint32_t runaways_of(std::uint32_t job) const;
   void on_reply(const core::Reply& reply);
   void trace(const std::string& line);
 

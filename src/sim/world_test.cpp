@@ -60,6 +60,7 @@ TEST(World, JobsEndWithAllTheirOutput) {
     for (const auto& outcome : world.outcomes()) {
       EXPECT_EQ(outcome.answers, 1);
       EXPECT_EQ(outcome.exit_status, 0);
+      EXPECT_EQ(outcome.runaways_at_end, 0U);
       expect_complete_output(world, outcome, 6);
     }
     if (HasFailure()) FAIL() << tail(world);
@@ -90,6 +91,7 @@ TEST(World, CrashesEndTheJobsOnTheNodeAndNothingElse) {
     EXPECT_EQ(world.check_converged(), "");
     for (const auto& outcome : world.outcomes()) {
       EXPECT_EQ(outcome.answers, 1) << "job " << outcome.number;
+      EXPECT_EQ(outcome.runaways_at_end, 0U) << "job " << outcome.number;
       bool touched = false;
       for (const auto& [rank, node] : outcome.placed_on)
         touched = touched || crashed.contains(node);
@@ -173,6 +175,7 @@ TEST(World, CutLinksLoseNothing) {
     for (const auto& outcome : world.outcomes()) {
       EXPECT_EQ(outcome.answers, 1) << "job " << outcome.number;
       EXPECT_EQ(outcome.exit_status, 0) << "job " << outcome.number;
+      EXPECT_EQ(outcome.runaways_at_end, 0U) << "job " << outcome.number;
       expect_complete_output(world, outcome, nodes);
     }
     if (HasFailure()) FAIL() << tail(world);
@@ -195,6 +198,24 @@ TEST(World, TakingItDownEndsEverything) {
       if (outcome.number != 0) {
         EXPECT_EQ(outcome.answers, 1);
       }
+    }
+    if (HasFailure()) FAIL() << tail(world);
+  }
+}
+
+// Processes that the kernel does not let go are a matter of the node, not of the job.
+TEST(World, JobsEndThoughWhatTheyLeftCannotBeEnded) {
+  for (std::uint64_t seed = first_seed(); seed <= std::min<std::uint64_t>(last_seed(), 50); ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    World world({.seed = seed, .nodes = 5, .radix = 2, .sweeps_hang = true});
+    world.start_dvm();
+    for (int i = 0; i < 4; ++i) world.submit_at(400 + static_cast<std::uint64_t>(i) * 7, 8);
+    ASSERT_TRUE(world.run(kLimitMs)) << tail(world);
+    EXPECT_EQ(world.check_converged(), "");
+    for (const auto& outcome : world.outcomes()) {
+      EXPECT_EQ(outcome.answers, 1);
+      EXPECT_EQ(outcome.exit_status, 0);
+      expect_complete_output(world, outcome, 8);
     }
     if (HasFailure()) FAIL() << tail(world);
   }
