@@ -1,6 +1,7 @@
 #include "launch/local_launcher.hpp"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -9,6 +10,7 @@
 #include <asio/post.hpp>
 #include <asio/write.hpp>
 #include <cerrno>
+#include <chrono>
 #include <utility>
 
 #include "exec/unique_fd.hpp"
@@ -20,6 +22,8 @@ namespace {
 constexpr std::size_t kLastWordsLines = 8;
 constexpr const char* kLastWordsPrefix = "\n    ";
 constexpr mode_t kLogMode = 0600;
+// After the last SIGKILL we wait so long for the killed to go: one may hang in the kernel.
+constexpr auto kLastWait = std::chrono::milliseconds(5000);
 
 std::string with_last_words(std::string text, const std::string& log_path,
                             std::uint64_t log_begin) {
@@ -32,12 +36,18 @@ std::string with_last_words(std::string text, const std::string& log_path,
 
 LocalLauncher::LocalLauncher(asio::io_context& io, LocalLauncherConfig config,
                              LaunchHandler& handler)
-    : io_(io), config_(std::move(config)), handler_(handler), control_(io), warden_pidfd_(io) {}
+    : io_(io),
+      config_(std::move(config)),
+      handler_(handler),
+      control_(io),
+      warden_pidfd_(io),
+      clear_timer_(io) {}
 
 LocalLauncher::~LocalLauncher() = default;
 
 Status LocalLauncher::start() {
   TIDE_CHECK(warden_pid_ == 0);
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return system_error("no subreaper", errno);
   const std::string log_path = config_.log_directory + "/warden.log";
   warden_log_begin_ = log_size(log_path);
   const exec::UniqueFd log(::open(log_path.c_str(),
@@ -85,6 +95,7 @@ void LocalLauncher::launch(std::vector<LaunchItem> items) {
 void LocalLauncher::launch_one(LaunchItem item) {
   exec::Secret blob(std::move(item.blob));
   if (!control_.is_open() || shutting_down_) return fail_later(item.rank, "the warden is gone");
+  if (over_.contains(item.rank)) return fail_later(item.rank, "it was ended before its start");
   if (item.node.empty() || item.node.front() == '.' || item.node.find('/') != std::string::npos) {
     return fail_later(item.rank, "'" + item.node + "' cannot be the name of a node");
   }
@@ -108,13 +119,18 @@ void LocalLauncher::fail_later(Rank rank, std::string text) {
 }
 
 void LocalLauncher::end(Rank rank) {
-  if (daemons_.contains(rank)) send(exec::StopDaemon{rank.value(), config_.end_grace_ms});
+  if (daemons_.contains(rank)) return send(exec::StopDaemon{rank.value(), config_.end_grace_ms});
+  if (!over_.insert(rank).second) return;
+  asio::post(io_, [this, alive = std::weak_ptr(lifetime_), rank] {
+    if (!alive.expired() && !shutting_down_) handler_.on_daemon_exited(rank, "it does not run");
+  });
 }
 
 // The warden takes the end of its control socket as the order to end everything.
 void LocalLauncher::shutdown() {
   if (shutting_down_) return;
   shutting_down_ = true;
+  if (clearing_) return;
   if (warden_pid_ == 0) {
     asio::post(io_, [this, alive = std::weak_ptr(lifetime_)] {
       if (!alive.expired()) handler_.on_shutdown_done();
@@ -168,17 +184,20 @@ void LocalLauncher::read_next() {
 }
 
 void LocalLauncher::handle(const exec::Started& started) {
+  daemons_[Rank(started.id)].pid = static_cast<pid_t>(started.pid);
   handler_.on_daemon_started(Rank(started.id), static_cast<pid_t>(started.pid));
 }
 
 void LocalLauncher::handle(const exec::StartFailed& failed) {
   daemons_.erase(Rank(failed.id));
+  over_.insert(Rank(failed.id));
   handler_.on_daemon_launch_failed(Rank(failed.id), failed.text);
 }
 
 void LocalLauncher::handle(const exec::DaemonEnded& ended) {
   auto daemon = daemons_.extract(Rank(ended.id));
   if (daemon.empty()) return;
+  over_.insert(Rank(ended.id));
   handler_.on_daemon_exited(Rank(ended.id), with_last_words(ended.text, daemon.mapped().log_path,
                                                             daemon.mapped().log_begin));
 }
@@ -197,10 +216,48 @@ void LocalLauncher::warden_ended() {
   warden_pidfd_.close(ignored);
   warden_pid_ = 0;
   close_control();
-  if (shutting_down_) return handler_.on_shutdown_done();
+  begin_clearing();
+  if (shutting_down_) return;
   const std::string how = known ? exec::describe_wait_status(status) : "an unknown status";
   handler_.on_warden_lost(with_last_words(
       "the warden ended with " + how, config_.log_directory + "/warden.log", warden_log_begin_));
+}
+
+// Orphans of jobs are ended at once. Daemons got SIGTERM by losing the warden and have the grace
+// period, unless they are stopped: then the end of it is what ends them.
+void LocalLauncher::begin_clearing() {
+  clearing_ = true;
+  const auto now = Clock::now();
+  kill_daemons_at_ = now + std::chrono::milliseconds(config_.end_grace_ms);
+  pace_.start(now);
+  asio::post(io_, [this, alive = std::weak_ptr(lifetime_)] {
+    if (!alive.expired()) clear();
+  });
+}
+
+void LocalLauncher::clear() {
+  const auto now = Clock::now();
+  const bool patient = now < kill_daemons_at_;
+  std::set<pid_t> living;
+  for (const auto& [rank, daemon] : daemons_) {
+    if (daemon.pid != 0 && ::waitpid(daemon.pid, nullptr, WNOHANG) == 0) living.insert(daemon.pid);
+  }
+  exec::end_children_unless([&](pid_t pid) { return patient && living.contains(pid); });
+  if (!exec::has_children() || now >= kill_daemons_at_ + kLastWait) return cleared();
+  pace_.looked(now, true);
+  clear_timer_.expires_at(pace_.next());
+  if (patient && pace_.next() > kill_daemons_at_) {
+    clear_timer_.expires_at(kill_daemons_at_);
+    pace_.start(kill_daemons_at_);  // who is killed then is gone soon
+  }
+  clear_timer_.async_wait([this, alive = std::weak_ptr(lifetime_)](const asio::error_code& error) {
+    if (!error && !alive.expired()) clear();
+  });
+}
+
+void LocalLauncher::cleared() {
+  clearing_ = false;
+  if (shutting_down_) handler_.on_shutdown_done();
 }
 
 }  // namespace tide::launch

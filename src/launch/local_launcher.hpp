@@ -7,16 +7,19 @@
 #include <asio/io_context.hpp>
 #include <asio/local/stream_protocol.hpp>
 #include <asio/posix/stream_descriptor.hpp>
+#include <asio/steady_timer.hpp>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "exec/orphans.hpp"
 #include "exec/process_spawner.hpp"
 #include "exec/secret.hpp"
 #include "exec/warden_protocol.hpp"
@@ -33,7 +36,8 @@ class LaunchHandler {
   virtual void on_daemon_launch_failed(Rank rank, std::string text) = 0;
   // How it ended and, if it left any, its last words; several lines.
   virtual void on_daemon_exited(Rank rank, std::string text) = 0;
-  // The warden ended unasked. Its daemons got SIGTERM; nothing is heard of them any more.
+  // The warden ended unasked. Its daemons got SIGTERM and are ours now; nothing is heard of them
+  // any more.
   virtual void on_warden_lost(std::string text) = 0;
   // After shutdown(): warden, daemons and all they started are gone.
   virtual void on_shutdown_done() {}
@@ -54,8 +58,9 @@ struct LocalLauncherConfig {
 };
 
 // Runs `prted --warden FD` with its end of a socket, and through it `prted --node NAME` for each
-// node. To be used from the thread that runs the io_context. Its destructor leaves it to the
-// warden to end all daemons.
+// node. To be used from the thread that runs the io_context, the main thread. It makes the program
+// a subreaper: what a lost warden leaves comes to us and is ended, daemons after a grace period.
+// Its destructor leaves it to the warden to end all daemons.
 class LocalLauncher {
  public:
   LocalLauncher(asio::io_context& io, LocalLauncherConfig config, LaunchHandler& handler);
@@ -68,17 +73,21 @@ class LocalLauncher {
 
   void launch(std::vector<LaunchItem> items);
 
-  // SIGTERM, after the grace period SIGKILL. on_daemon_exited follows, if it has not come yet.
+  // SIGTERM, after the grace period SIGKILL. on_daemon_exited follows, if it has not come yet, and
+  // also for one that was not launched; it never will be.
   void end(Rank rank);
 
-  // Ends all daemons and the warden; on_shutdown_done follows. No other report comes after this.
+  // Ends all daemons and the warden; on_shutdown_done follows, after a bounded time. No other report
+  // comes after this.
   void shutdown();
 
  private:
   struct Daemon {
     std::string log_path;
     std::uint64_t log_begin = 0;
+    pid_t pid = 0;  // once it is started
   };
+  using Clock = exec::SweepPace::Clock;
 
   void launch_one(LaunchItem item);
   void fail_later(Rank rank, std::string text);
@@ -90,6 +99,9 @@ class LocalLauncher {
   void handle(const exec::DaemonEnded& ended);
   void wait_for_warden();
   void warden_ended();
+  void begin_clearing();
+  void clear();
+  void cleared();
   void close_control();
 
   asio::io_context& io_;
@@ -102,7 +114,12 @@ class LocalLauncher {
   std::deque<exec::Secret> unsent_;  // the first is being written
   std::map<Rank, Daemon> daemons_;
   std::uint64_t warden_log_begin_ = 0;
+  std::set<Rank> over_;  // reported as ended or not started, and never to be launched again
   bool shutting_down_ = false;
+  bool clearing_ = false;  // ends what a warden left to us
+  exec::SweepPace pace_;
+  Clock::time_point kill_daemons_at_;
+  asio::steady_timer clear_timer_;
   // Handlers that outlive the launcher see that this is gone.
   std::shared_ptr<const bool> lifetime_ = std::make_shared<const bool>(true);
 };

@@ -43,7 +43,8 @@ class LocalLauncherTest : public ::testing::Test, public LaunchHandler {
     seen_[rank].failed = std::move(text);
   }
   void on_daemon_exited(Rank rank, std::string text) override {
-    EXPECT_NE(seen_[rank].pid, 0);
+    EXPECT_FALSE(inside_call_);
+    EXPECT_FALSE(seen_[rank].exited);
     seen_[rank].exited = std::move(text);
   }
   void on_warden_lost(std::string text) override { lost_ = std::move(text); }
@@ -106,7 +107,6 @@ TEST_F(LocalLauncherTest, DaemonsAreStartedAndEndedOneByOne) {
   }
   for (std::uint32_t rank = 1; rank <= 8; ++rank) ASSERT_TRUE(run_until_started(rank));
   launcher_->end(Rank(3));
-  launcher_->end(Rank(99));  // nobody
   ASSERT_TRUE(run_until_exited(3));
   EXPECT_EQ(seen(3).exited, "signal 15 (SIGTERM)");
   EXPECT_FALSE(seen(4).exited);
@@ -173,6 +173,43 @@ TEST_F(LocalLauncherTest, ALostWardenIsReportedOnceAndItsDaemonsEnd) {
   launch(2, "v2", "exit 0");
   ASSERT_TRUE(run_until([this] { return seen(2).failed.has_value(); }));
   EXPECT_EQ(seen(2).failed, "the warden is gone");
+}
+
+TEST_F(LocalLauncherTest, OneThatIsEndedBeforeItsLaunchIsReportedAndNeverLaunched) {
+  start();
+  inside_call_ = true;
+  launcher_->end(Rank(1));
+  launcher_->end(Rank(1));
+  inside_call_ = false;
+  ASSERT_TRUE(run_until_exited(1));
+  EXPECT_EQ(seen(1).exited, "it does not run");
+  launch(1, "v1", "exit 0");
+  ASSERT_TRUE(run_until([this] { return seen(1).failed.has_value(); }));
+  EXPECT_EQ(seen(1).failed, "it was ended before its start");
+  EXPECT_EQ(seen(1).pid, 0);
+}
+
+// row:L17
+TEST_F(LocalLauncherTest, WhatALostWardenLeavesIsEndedByUs) {
+  start({.prted_path = TIDE_FAKE_PRTED, .end_grace_ms = 300});
+  launch(1, "v1", "trap '' TERM; echo $$ > " + directory_.file("stubborn") +
+                      "; while :; do sleep 0.01; done");
+  launch(2, "v2",
+         "setsid sh -c 'echo $$ > " + directory_.file("runaway") +
+             "; exec sleep 1000' & exec sleep 1000");
+  launch(3, "v3", "exec sleep 1000");
+  for (std::uint32_t rank = 1; rank <= 3; ++rank) ASSERT_TRUE(run_until_started(rank));
+  ASSERT_NE(pid_in(directory_.file("stubborn")), 0);
+  const pid_t runaway = pid_in(directory_.file("runaway"));
+  ASSERT_NE(runaway, 0);
+  ASSERT_EQ(::kill(seen(3).pid, SIGSTOP), 0);
+  ::kill(warden_of(seen(1).pid), SIGKILL);
+  ASSERT_TRUE(run_until([this] { return lost_.has_value(); }));
+  launcher_->shutdown();
+  ASSERT_TRUE(run_until([this] { return down_; }));
+  for (const pid_t pid : {seen(1).pid, seen(2).pid, seen(3).pid, runaway}) {
+    EXPECT_NE(::kill(pid, 0), 0) << pid;
+  }
 }
 
 // row:L17
