@@ -27,6 +27,9 @@ struct DvmInfo {
   bool operator==(const DvmInfo&) const = default;
 };
 
+inline constexpr const char* kDvmInfoFile = "dvm.json";
+inline constexpr const char* kDvmLogsFolder = "logs";
+
 // `[a-z][a-z0-9_-]{0,31}`
 Status validate_dvm_name(std::string_view name);
 
@@ -41,23 +44,16 @@ std::string dvm_log_path(const std::string& directory, std::string_view node);
 // `<directory>/sock`; an error where that is longer than a socket address can be.
 Result<std::string> dvm_socket_path(const std::string& directory);
 
-// Makes base (if need be) and DVM directory with logs/ and a first dvm.json (not ready), and
-// returns the info with directory, pid and start time filled in. To be called by the process
-// that is the head: it counts as alive as long as that process lives. What a dead DVM of this
-// name left behind is removed; a living one is kAlreadyExists.
-Result<DvmInfo> create_dvm_directory(const std::string& base, DvmInfo info);
-
-// Replaces `<info.directory>/dvm.json` (0600) in one step.
-Status write_dvm_info(const DvmInfo& info);
+// What stands in `<directory>/dvm.json`.
 Result<DvmInfo> read_dvm_info(const std::string& directory);
+
+// The same with the directory open; writing replaces the file (0600) in one step.
+Result<DvmInfo> read_dvm_info_at(int directory, const std::string& shown_directory);
+Status write_dvm_info_at(int directory, const DvmInfo& info);
 
 // All that have a readable dvm.json, dead ones too, sorted by name. No base: an empty list.
 // Error: the base is not safely ours.
 Result<std::vector<DvmInfo>> list_dvms(const std::string& base);
-
-// Removes the DVM directory and all below it, following no symbolic link and staying on its file
-// system, and the base with the last of them. Not there: done already.
-Status remove_dvm_directory(const std::string& base, std::string_view name);
 
 // Start time of a process in clock ticks since boot; an error if there is no such process.
 Result<std::uint64_t> process_start_ticks(std::uint32_t pid);

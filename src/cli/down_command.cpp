@@ -1,3 +1,4 @@
+#include "base/dvm_directory.hpp"
 #include "cli/commands.hpp"
 #include "cli/dvm_finder.hpp"
 #include "cli/process_handle.hpp"
@@ -18,7 +19,7 @@ int force_end(const ClientContext& context, const DvmInfo& dvm, const ProcessHan
   }
   complain(context.line, "the head of DVM " + dvm.name + " did not answer or end and was killed");
   // It could not clean up after itself.
-  const Status removed = remove_dvm_directory(context.run_base, dvm.name);
+  const Status removed = remove_dead_dvm(context.run_base, dvm.name);
   if (!removed) complain(context.line, removed.error().message);
   return kExitSuccess;
 }

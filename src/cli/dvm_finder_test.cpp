@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "base/dvm_directory.hpp"
 #include "cli/fake_head.hpp"
 
 namespace tide::cli {
@@ -26,15 +27,15 @@ class DvmFinder : public testing::Test {
     info.nodes = 8;
     info.started_unix_ms = kNow - 60'000;
     info.uri = dvm_id + ".0;tcp4://127.0.0.1:4711";
-    Result<DvmInfo> made = create_dvm_directory(base_, info);
+    Result<NewDvm> made = create_dvm_directory(base_, info);
     EXPECT_TRUE(made.ok()) << made.error().message;
-    return *made;
+    return made->info;
   }
 
   void add_dead(const std::string& name) {
     DvmInfo info = add(name, "tide-dead-1-1");
     info.pid_start_ticks += 1;
-    ASSERT_TRUE(write_dvm_info(info).ok());
+    ASSERT_TRUE(DvmDirectory::open(info.directory)->write_info(info).ok());
   }
 
   [[nodiscard]] std::string found(const DvmChoice& choice) const {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <thread>
 
-#include "base/run_directory.hpp"
+#include "base/dvm_directory.hpp"
 #include "cli/fake_head.hpp"
 #include "wire/exit_status.hpp"
 
@@ -43,7 +43,7 @@ class ProgramTest : public testing::Test {
     info.name = name;
     info.dvm_id = "tide-test-1-" + name;
     info.ready = true;
-    return create_dvm_directory(run_base_path(scratch_.path()), info).value();
+    return create_dvm_directory(run_base_path(scratch_.path()), info).value().info;
   }
 
   // Answers one question in the background while the command runs.

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/dvm_directory.hpp"
 #include "base/log.hpp"
 #include "exec/descriptor_limit.hpp"
 #include "exec/topology.hpp"
@@ -67,6 +68,8 @@ DaemonProgram::DaemonProgram(const wire::DaemonBlob& blob, const Params& params,
       exit_timer_(io_) {}
 
 int DaemonProgram::run(const wire::DaemonBlob& blob, const Params& params) {
+  parent_ = getppid();
+  auto directory = DvmDirectory::open(blob.run_directory());
   const std::string dump = blob.run_directory() + "/logs/" + blob.node() + ".crash";
   if (auto installed = install_crash_dump(&host_.recorder(), dump); !installed) {
     log_warning(installed.error().message);
@@ -90,6 +93,12 @@ int DaemonProgram::run(const wire::DaemonBlob& blob, const Params& params) {
   host_.perform_all(core_.start({blob.head().begin(), blob.head().end()}, std::move(report)));
   io_.run();
   remove_crash_dump();
+  // Without a warden it falls to us, unless there is a head that holds it.
+  if (getppid() != parent_ && directory) {
+    if (auto removed = directory->remove_if_abandoned(); !removed) {
+      log_error(removed.error().message);
+    }
+  }
   return exit_status_;
 }
 

@@ -56,6 +56,7 @@ class DaemonProgram : private rim::RimEffects, private exec::ProcessHandler {
   asio::steady_timer exit_timer_;
   std::uint64_t exit_deadline_ms_ = 0;
   int exit_status_ = 0;
+  pid_t parent_ = 0;  // the warden
 };
 
 }  // namespace tide::daemon

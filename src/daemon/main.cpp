@@ -92,12 +92,12 @@ int run_daemon() {
 int main(int argc, char** argv) {
   tide::open_missing_standard_descriptors();
   const std::string_view first = argc > 1 ? argv[1] : "";
-  if (first == "--warden" && argc > 2) {
+  if (first == "--warden" && argc > 3) {
     const std::string_view number = argv[2];
     int fd = -1;
     std::from_chars(number.data(), number.data() + number.size(), fd);
     if (fd < 0) return fail("--warden needs the number of a descriptor");
-    return tide::exec::run_warden(fd);
+    return tide::exec::run_warden(fd, argv[3]);
   }
   if (first == "--version" || first == "-V") {
     std::printf("prted (Tide) %s\n", TIDE_VERSION);

@@ -13,12 +13,14 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/dvm_directory.hpp"
 #include "exec/environment.hpp"
 #include "exec/orphans.hpp"
 #include "exec/process_spawner.hpp"
@@ -38,7 +40,7 @@ constexpr mode_t kLogMode = 0600;
 
 class Warden {
  public:
-  explicit Warden(int control_fd);
+  Warden(int control_fd, DvmDirectory directory);
   int run();
 
  private:
@@ -70,6 +72,7 @@ class Warden {
   void sweep();
   [[nodiscard]] bool finished() const;
 
+  DvmDirectory directory_;
   UniqueFd control_;
   UniqueFd signals_;
   UniqueFd null_;
@@ -84,8 +87,10 @@ class Warden {
   Clock::time_point give_up_at_ = Clock::time_point::max();
 };
 
-Warden::Warden(int control_fd)
-    : control_(control_fd), null_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
+Warden::Warden(int control_fd, DvmDirectory directory)
+    : directory_(std::move(directory)),
+      control_(control_fd),
+      null_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
 
 bool Warden::prepare() {
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return false;
@@ -108,6 +113,10 @@ int Warden::run() {
     reap();
     kill_overdue();
     if (pace_.running() && Clock::now() >= pace_.next()) sweep();
+  }
+  // A head that lives holds its directory, and removes it itself.
+  if (const Status removed = directory_.remove_if_abandoned(); !removed) {
+    std::fprintf(stderr, "prted: %s\n", removed.error().message.c_str());
   }
   return childless_ ? 0 : 1;
 }
@@ -295,8 +304,13 @@ void Warden::sweep() {
 
 }  // namespace
 
-int run_warden(int control_fd) {
-  return Warden(control_fd).run();
+int run_warden(int control_fd, const std::string& run_directory) {
+  DvmDirectory directory;
+  if (!run_directory.empty()) {
+    auto opened = DvmDirectory::open(run_directory);
+    if (opened) directory = std::move(*opened);
+  }
+  return Warden(control_fd, std::move(directory)).run();
 }
 
 }  // namespace tide::exec

@@ -39,7 +39,7 @@ class WardenTest : public ::testing::Test {
     warden_ = ::fork();
     if (warden_ == 0) {
       control_.reset();
-      ::_exit(run_warden(ends[1]));
+      ::_exit(run_warden(ends[1], run_directory_));
     }
     ::close(ends[1]);
   }
@@ -102,6 +102,7 @@ class WardenTest : public ::testing::Test {
   TemporaryDirectory directory_;
   UniqueFd control_;
   pid_t warden_ = 0;
+  std::string run_directory_;  // set before SetUp()
   WardenFrameReader reader_;
 };
 

@@ -17,6 +17,8 @@ namespace tide::head {
 
 namespace {
 
+constexpr auto kDirectoryLook = std::chrono::seconds(2);
+
 core::HeadConfig core_config(const HeadSetup& setup) {
   auto config = rim::head_config(setup.params);
   config.dvm_id = config.jobs.dvm_id = setup.info.dvm_id;
@@ -47,6 +49,7 @@ launch::LocalLauncherConfig launcher_config(const HeadSetup& setup) {
   launch::LocalLauncherConfig config;
   config.prted_path = setup.prted_path;
   config.log_directory = setup.info.directory + "/logs";
+  config.run_directory = setup.info.directory;
   config.descriptor_limit = setup.descriptor_limit;
   return config;
 }
@@ -74,6 +77,7 @@ HeadProgram::HeadProgram(HeadSetup setup, Reports reports)
       clients_(io_, clients_config(setup_), *this),
       launcher_(io_, launcher_config(setup_), *this),
       signals_(io_, SIGTERM, SIGINT, SIGHUP),
+      directory_timer_(io_),
       client_connections_(counters_.counter("client.connections")) {}
 
 int HeadProgram::run() {
@@ -88,6 +92,7 @@ int HeadProgram::run() {
   wait_for_signals();
   watch_keepalive();
   watch_starter();
+  watch_directory();
   start_dvm();
   io_.run();
   remove_crash_dump();
@@ -101,7 +106,7 @@ Status HeadProgram::open_doors() {
   setup_.info.uri =
       compose_dvm_uri(DvmUri{setup_.info.dvm_id, kHeadRank, endpoints_.at(0).address(),
                              static_cast<std::uint16_t>(endpoints_.at(0).port())});
-  if (auto written = write_dvm_info(setup_.info); !written) return written;
+  if (auto written = setup_.directory.write_info(setup_.info); !written) return written;
   if (auto listening = clients_.listen(); !listening) return listening;
   return launcher_.start();
 }
@@ -187,7 +192,9 @@ void HeadProgram::announce_ready(const core::AnnounceReady& action) {
   setup_.info.nodes = action.nodes;
   setup_.info.slots = action.slots;
   setup_.info.ready = true;
-  if (auto written = write_dvm_info(setup_.info); !written) log_error(written.error().message);
+  if (auto written = setup_.directory.write_info(setup_.info); !written) {
+    log_error(written.error().message);
+  }
   starter_.reset();
   reports_.ready(setup_.info);
 }
@@ -304,6 +311,18 @@ void HeadProgram::watch_starter() {
   });
 }
 
+// Without its description nobody finds the DVM. Cleaners of /tmp take what looks old.
+void HeadProgram::watch_directory() {
+  directory_timer_.expires_after(kDirectoryLook);
+  directory_timer_.async_wait([this](std::error_code error) {
+    if (error) return;
+    watch_directory();
+    if (setup_.directory.has_info()) return;
+    auto written = setup_.directory.write_info(setup_.info);
+    log_warning(written ? "dvm.json was gone and is restored" : written.error().message);
+  });
+}
+
 // ---- the end ----
 
 void HeadProgram::begin_exit(const core::Exit& action) {
@@ -311,18 +330,14 @@ void HeadProgram::begin_exit(const core::Exit& action) {
   log_note("errmgr", action.status == 0 ? 1 : 0, "ending: " + action.reason);
   host_.stop();
   timers_.cancel_all();
+  directory_timer_.cancel();
   links_.shutdown();
   launcher_.shutdown();
 }
 
 // Last of all the clients: who waits for the end is answered when everything is gone.
 void HeadProgram::on_shutdown_done() {
-  if (auto removed = remove_dvm_directory(
-          std::string(setup_.info.directory, 0, setup_.info.directory.rfind('/')),
-          setup_.info.name);
-      !removed) {
-    log_error(removed.error().message);
-  }
+  if (auto removed = setup_.directory.remove(); !removed) log_error(removed.error().message);
   clients_.shutdown();
   signals_.cancel();
   starter_.reset();

@@ -5,14 +5,15 @@
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "base/counters.hpp"
+#include "base/dvm_directory.hpp"
 #include "base/params.hpp"
-#include "base/run_directory.hpp"
 #include "core/head_core.hpp"
 #include "head/options.hpp"
 #include "launch/local_launcher.hpp"
@@ -27,7 +28,8 @@ struct HeadSetup {
   HeadOptions options;
   Params params;
   Failpoints failpoints;
-  DvmInfo info;     // the run directory exists and is ours
+  DvmInfo info;
+  DvmDirectory& directory;  // of this DVM; exists and is held by us
   std::string key;  // fresh for this DVM
   std::string prted_path;
   std::uint64_t descriptor_limit = 0;  // the soft limit that the head was started with
@@ -73,6 +75,7 @@ class HeadProgram : private rim::RimEffects,
   void wait_for_signals();
   void watch_keepalive();
   void watch_starter();
+  void watch_directory();
 
   HeadSetup setup_;
   Reports reports_;
@@ -88,6 +91,7 @@ class HeadProgram : private rim::RimEffects,
   std::unique_ptr<asio::posix::stream_descriptor> keepalive_;
   std::array<char, 16> keepalive_byte_{};
   std::unique_ptr<asio::posix::stream_descriptor> starter_;
+  asio::steady_timer directory_timer_;
   std::vector<wire::Endpoint> endpoints_;
   Counter client_connections_;
   int exit_status_ = 0;

@@ -18,6 +18,7 @@
 #include "base/log.hpp"
 #include "base/standard_descriptors.hpp"
 #include "exec/descriptor_limit.hpp"
+#include "exec/orphans.hpp"
 #include "head/daemonize.hpp"
 #include "head/head_program.hpp"
 #include "head/options.hpp"
@@ -55,16 +56,11 @@ std::string short_host_name() {
   return full.substr(0, full.find('.'));
 }
 
-// Sweeps what dead DVMs of this user left, then takes a directory for this one.
-Result<DvmInfo> take_directory(const HeadOptions& options, const Params& params) {
+// Sweeps what dead DVMs of this user left, processes included, then takes a directory for this one.
+Result<NewDvm> take_directory(const HeadOptions& options, const Params& params) {
   const auto base = run_base_path(params.get_string("prte_tmpdir_base"));
-  if (auto others = list_dvms(base)) {
-    for (const auto& other : *others) {
-      if (other.alive) continue;
-      if (auto removed = remove_dvm_directory(base, other.name); !removed) {
-        std::fprintf(stderr, "prte: left by an earlier DVM: %s\n", removed.error().message.c_str());
-      }
-    }
+  for (const auto& complaint : sweep_dead_dvms(base, exec::kill_processes_of_dvm)) {
+    std::fprintf(stderr, "prte: left by an earlier DVM: %s\n", complaint.c_str());
   }
   auto salt = random_bytes(4);
   if (!salt) return salt.error();
@@ -137,6 +133,30 @@ Status enough_descriptors(std::uint32_t nodes) {
                   nodes, needed, limit.rlim_cur)};
 }
 
+int serve_in(HeadSetup setup, ReadyPipe& pipe) {
+  const HeadOptions options = setup.options;
+  LogConfig log{.path = options.daemonize ? dvm_log_path(setup.info.directory, "head") : "",
+                .program = "prte",
+                .node = "head",
+                .verbosity = log_verbosity(setup.params)};
+  if (auto started = log_init(std::move(log)); !started) return fail(started.error().message);
+  const auto progress = [&](const std::string& text) {
+    if (pipe.announced()) return;
+    const bool failure = text.find("could not be") != std::string::npos;
+    if (options.show_progress || failure) std::fprintf(stderr, "%s\n", text.c_str());
+  };
+  int status = 1;
+  {
+    HeadProgram program(
+        std::move(setup),
+        {.ready = [&](const DvmInfo& ready) { announce(options, ready, pipe); },
+         .progress = progress});
+    status = program.run();
+  }
+  log_shutdown();
+  return status;
+}
+
 int serve(const HeadOptions& options, Params params, Failpoints failpoints, ReadyPipe& pipe) {
   auto raised = exec::raise_descriptor_limit();
   if (!raised) return fail(raised.error().message);
@@ -146,35 +166,16 @@ int serve(const HeadOptions& options, Params params, Failpoints failpoints, Read
   for (const auto& where : {options.report_uri, options.report_pid}) {
     if (auto writable = check_report(where); !writable) return fail(writable.error().message);
   }
-  auto info = take_directory(options, params);
-  if (!info) return fail(info.error().message);
   auto key = random_bytes(32);
   if (!key) return fail(key.error().message);
-  LogConfig log{.path = options.daemonize ? dvm_log_path(info->directory, "head") : "",
-                .program = "prte",
-                .node = "head",
-                .verbosity = log_verbosity(params)};
-  if (auto started = log_init(std::move(log)); !started) return fail(started.error().message);
-  const std::string base(info->directory, 0, info->directory.rfind('/'));
-  const std::string name = info->name;
-  int status = 1;
-  {
-    HeadProgram program({options, std::move(params), std::move(failpoints), std::move(*info),
-                         std::move(*key), std::move(*prted), *raised, pipe.fd()},
-                        {.ready = [&](const DvmInfo& ready) { announce(options, ready, pipe); },
-                         .progress =
-                             [&](const std::string& text) {
-                               if (pipe.announced()) return;
-                               const bool failure = text.find("could not be") != std::string::npos;
-                               if (options.show_progress || failure) {
-                                 std::fprintf(stderr, "%s\n", text.c_str());
-                               }
-                             }});
-    status = program.run();
-  }
-  log_shutdown();
+  auto dvm = take_directory(options, params);
+  if (!dvm) return fail(dvm.error().message);
+  const int status = serve_in({options, std::move(params), std::move(failpoints), dvm->info,
+                               dvm->directory, std::move(*key), std::move(*prted), *raised,
+                               pipe.fd()},
+                              pipe);
   // Gone already after an orderly end; a start that failed early leaves it.
-  if (auto removed = remove_dvm_directory(base, name); !removed) {
+  if (auto removed = dvm->directory.remove(); !removed) {
     std::fprintf(stderr, "prte: %s\n", removed.error().message.c_str());
   }
   return status;

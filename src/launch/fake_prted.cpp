@@ -31,7 +31,7 @@ int run_daemon(std::string_view node) {
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   const std::string_view mode = argv[1];
-  if (mode == "--warden") return tide::exec::run_warden(std::atoi(argv[2]));
+  if (mode == "--warden") return tide::exec::run_warden(std::atoi(argv[2]), "");
   if (mode == "--node") {
     for (int i = 3; i < argc; ++i) std::printf("extra %s\n", argv[i]);
     std::fflush(stdout);

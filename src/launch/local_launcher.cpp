@@ -67,7 +67,7 @@ Status LocalLauncher::start() {
   const exec::Environment environment = exec::current_environment();
   const exec::EnvironmentBlock block(environment);
   const std::vector<std::string> argv = {config_.prted_path, "--warden",
-                                         std::to_string(theirs.get())};
+                                         std::to_string(theirs.get()), config_.run_directory};
   auto warden = spawner.spawn(exec::SpawnRequest{.argv = argv,
                                                  .environment = block,
                                                  .working_directory = "",

@@ -52,12 +52,13 @@ struct LaunchItem {
 struct LocalLauncherConfig {
   std::string prted_path;
   std::string log_directory = {};                         // gets <node>.log, and warden.log
+  std::string run_directory = {};                         // for the warden to remove in the end
   std::vector<std::string> extra_args = {};               // for daemons, after `prted --node NAME`
   std::optional<rlim_t> descriptor_limit = std::nullopt;  // from raise_descriptor_limit()
   std::uint32_t end_grace_ms = 2000;                      // between SIGTERM and SIGKILL
 };
 
-// Runs `prted --warden FD` with its end of a socket, and through it `prted --node NAME` for each
+// Runs `prted --warden FD DIRECTORY` with its end of a socket, and through it `prted --node NAME` for each
 // node. To be used from the thread that runs the io_context, the main thread. It makes the program
 // a subreaper: what a lost warden leaves comes to us and is ended, daemons after a grace period.
 // Its destructor leaves it to the warden to end all daemons.
