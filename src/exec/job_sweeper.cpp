@@ -12,10 +12,11 @@
 namespace tide::exec {
 namespace {
 
-// One that can't be ended within this is left over. Killing takes far less than a millisecond.
+// When none has ended for so long, those that are there can't be ended. Killing one takes far less
+// than a millisecond, but there may be thousands.
 constexpr auto kPatience = std::chrono::milliseconds(2000);
 // In a row, before the thread does anything else: orphans that ended leave us theirs.
-constexpr int kMostLooks = 64;
+constexpr int kMostLooks = 4;
 
 }  // namespace
 
@@ -23,15 +24,20 @@ JobSweeper::JobSweeper(asio::io_context& io, std::string dvm_id, Callbacks callb
     : io_(io), marker_(std::move(dvm_id) + "@"), callbacks_(std::move(callbacks)), timer_(io) {}
 
 void JobSweeper::sweep(JobId job) {
-  const auto now = Clock::now();
-  pending_[job] = now + kPatience;
-  pace_.start(now);
+  pending_.insert(job);
+  last_progress_ = Clock::now();
+  pace_.start(last_progress_);
   look_soon();
 }
 
 void JobSweeper::orphan_ended(pid_t pid) {
-  possible_owners_.erase(pid);
-  if (!pending_.empty()) look_soon();
+  reaped(pid);
+  if (pace_.running()) look_soon();
+}
+
+void JobSweeper::reaped(pid_t pid) {
+  orphans_.erase(pid);
+  last_progress_ = Clock::now();
 }
 
 void JobSweeper::look_soon() {
@@ -43,13 +49,12 @@ void JobSweeper::look_soon() {
 
 void JobSweeper::look() {
   look_posted_ = false;
-  if (pending_.empty()) return;
   Left left;
   if (has_children()) left = end_orphans();
   const std::weak_ptr alive = lifetime_;
   report(left);
   if (alive.expired()) return;
-  pace_.looked(Clock::now(), !pending_.empty());
+  pace_.looked(Clock::now(), left.of_nobody > 0 || !left.of.empty());
   wait();
 }
 
@@ -63,20 +68,32 @@ JobSweeper::Left JobSweeper::end_orphans() {
     for (const pid_t pid : child_pids()) {
       if (callbacks_.is_leader(pid)) continue;
       if (::waitpid(pid, nullptr, WNOHANG) == pid) {
-        possible_owners_.erase(pid);
+        reaped(pid);
         again = true;
         continue;
       }
-      const auto owner = owner_of(pid);
-      if (owner ? running.contains(*owner) : may_be_of_running_job(pid, running)) continue;
-      ::kill(pid, SIGKILL);
-      ++(owner ? left.of[*owner] : left.of_nobody);
+      Orphan& orphan = orphans_.try_emplace(pid, Orphan{{}, running}).first->second;
+      if (!end_unless_wanted(pid, orphan, running)) continue;
+      ++(orphan.owner ? left.of[*orphan.owner] : left.of_nobody);
     }
   }
   return left;
 }
 
-std::optional<JobId> JobSweeper::owner_of(pid_t pid) const {
+// True if it has to go. Each is looked at closely once: there may be very many of them.
+bool JobSweeper::end_unless_wanted(pid_t pid, Orphan& orphan, const std::set<JobId>& running) {
+  if (orphan.killed) return true;
+  if (!orphan.owner) orphan.owner = read_owner(pid);
+  std::erase_if(orphan.possible_owners, [&](JobId job) { return !running.contains(job); });
+  if (orphan.owner ? running.contains(*orphan.owner) : !orphan.possible_owners.empty()) {
+    return false;
+  }
+  ::kill(pid, SIGKILL);
+  orphan.killed = true;
+  return true;
+}
+
+std::optional<JobId> JobSweeper::read_owner(pid_t pid) const {
   const std::string name = environment_value(pid, kNamespaceVariable);
   if (!name.starts_with(marker_)) return std::nullopt;
   const std::string_view number = std::string_view(name).substr(marker_.size());
@@ -86,20 +103,14 @@ std::optional<JobId> JobSweeper::owner_of(pid_t pid) const {
   return JobId(value);
 }
 
-bool JobSweeper::may_be_of_running_job(pid_t pid, const std::set<JobId>& running) {
-  auto& owners = possible_owners_.try_emplace(pid, running).first->second;
-  std::erase_if(owners, [&](JobId job) { return !running.contains(job); });
-  return !owners.empty();
-}
-
 void JobSweeper::report(const Left& left) {
-  const auto now = Clock::now();
+  const bool patient = Clock::now() < last_progress_ + kPatience;
   std::map<JobId, std::uint32_t> answers;
-  std::erase_if(pending_, [&](const auto& entry) {
-    const auto own = left.of.find(entry.first);
+  std::erase_if(pending_, [&](JobId job) {
+    const auto own = left.of.find(job);
     const std::uint32_t count = left.of_nobody + (own == left.of.end() ? 0 : own->second);
-    if (count > 0 && now < entry.second) return false;
-    answers.emplace(entry.first, count);
+    if (count > 0 && patient) return false;
+    answers.emplace(job, count);
     return true;
   });
   const std::weak_ptr alive = lifetime_;

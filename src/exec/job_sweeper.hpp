@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 
 #include "base/ids.hpp"
 #include "exec/orphans.hpp"
@@ -32,14 +33,19 @@ class JobSweeper {
   };
   JobSweeper(asio::io_context& io, std::string dvm_id, Callbacks callbacks);
 
-  // To be called when the job is over here; answered by `done`, from the io_context, after a
-  // bounded time.
+  // To be called when the job is over here; answered by `done`, from the io_context. What does not
+  // end in some time is reported as left and looked after nevertheless, until it is gone.
   void sweep(JobId job);
   // A child that is no leader was reaped. Its own children, if it had any, are ours now.
   void orphan_ended(pid_t pid);
 
  private:
   using Clock = SweepPace::Clock;
+  struct Orphan {
+    std::optional<JobId> owner;
+    std::set<JobId> possible_owners;  // where the owner is not known
+    bool killed = false;
+  };
   struct Left {
     std::map<JobId, std::uint32_t> of;  // orphans whose job is known, and over
     std::uint32_t of_nobody = 0;        // whose job is not known, and over
@@ -47,9 +53,10 @@ class JobSweeper {
 
   void look_soon();
   void look();
+  void reaped(pid_t pid);
   Left end_orphans();
-  [[nodiscard]] std::optional<JobId> owner_of(pid_t pid) const;
-  bool may_be_of_running_job(pid_t pid, const std::set<JobId>& running);
+  bool end_unless_wanted(pid_t pid, Orphan& orphan, const std::set<JobId>& running);
+  [[nodiscard]] std::optional<JobId> read_owner(pid_t pid) const;
   void report(const Left& left);
   void wait();
 
@@ -58,8 +65,9 @@ class JobSweeper {
   Callbacks callbacks_;
   asio::steady_timer timer_;
   SweepPace pace_;
-  std::map<JobId, Clock::time_point> pending_;        // asked for, and when to give up
-  std::map<pid_t, std::set<JobId>> possible_owners_;  // of orphans without a namespace
+  std::set<JobId> pending_;  // asked for and not answered
+  Clock::time_point last_progress_;
+  std::unordered_map<pid_t, Orphan> orphans_;  // seen, and not reaped yet
   bool look_posted_ = false;
   std::shared_ptr<const bool> lifetime_ = std::make_shared<const bool>(true);
 };
