@@ -27,7 +27,7 @@ Result<OwnedFd> open_locked_base(const std::string& base, bool make,
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (true) {
     Result<OwnedFd> fd = make ? make_private_directory(AT_FDCWD, base.c_str(), base)
-                         : open_private_directory(AT_FDCWD, base.c_str(), base);
+                              : open_private_directory(AT_FDCWD, base.c_str(), base);
     const bool vanished = make && !fd && fd.error().code == ErrorCode::kNotFound;
     if (!fd && !vanished) return fd.error();
     if (fd && ::flock(fd->get(), LOCK_EX | LOCK_NB) == 0) {
@@ -42,7 +42,6 @@ Result<OwnedFd> open_locked_base(const std::string& base, bool make,
     std::this_thread::sleep_for(kLockPoll);
   }
 }
-
 
 // Holds it until the descriptor is closed. Only under the lock of the base: a trial may succeed.
 bool try_hold(int directory) {
@@ -81,9 +80,8 @@ bool has_crash_dump(int directory, const std::string& shown) {
   const Result<OwnedFd> logs = open_private_directory(directory, kDvmLogsFolder, shown);
   if (!logs) return false;
   const Result<std::vector<std::string>> names = entry_names(logs->get(), shown);
-  return names && std::ranges::any_of(*names, [](const std::string& name) {
-           return name.ends_with(".crash");
-         });
+  return names && std::ranges::any_of(
+                      *names, [](const std::string& name) { return name.ends_with(".crash"); });
 }
 
 struct Leftover {
@@ -159,8 +157,7 @@ Status DvmDirectory::remove(Whose whose) {
   if (!base_fd && base_fd.error().code == ErrorCode::kNotFound) return ok_status();
   if (!base_fd) return base_fd.error();
   if (!is_still_at(path_, fd_.get())) return ok_status();
-  if (whose == Whose::kNobodys &&
-      (!try_hold(fd_.get()) || has_crash_dump(fd_.get(), path_))) {
+  if (whose == Whose::kNobodys && (!try_hold(fd_.get()) || has_crash_dump(fd_.get(), path_))) {
     return ok_status();
   }
   const std::string name = path_.substr(path_.rfind('/') + 1);

@@ -152,9 +152,9 @@ Result<std::string> read_bounded(int fd, const std::string& shown) {
 }
 
 Status write_private_file(int directory, const char* name, std::string_view text,
-                  const std::string& shown) {
+                          const std::string& shown) {
   const OwnedFd fd(::openat(directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-                       kPrivateFile));
+                            kPrivateFile));
   if (fd.get() < 0) return system_error(shown, errno);
   while (!text.empty()) {
     const ssize_t written = ::write(fd.get(), text.data(), text.size());

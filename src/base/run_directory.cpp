@@ -130,7 +130,8 @@ Status write_dvm_info_at(int directory, const DvmInfo& info) {
   const std::string text = object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
   const std::string shown = fmt::format("{}/{}", info.directory, kDvmInfoFile);
   const std::string temporary = fmt::format(".{}.{}", kDvmInfoFile, ::getpid());
-  if (const Status status = write_private_file(directory, temporary.c_str(), text, shown); !status) {
+  if (const Status status = write_private_file(directory, temporary.c_str(), text, shown);
+      !status) {
     ::unlinkat(directory, temporary.c_str(), 0);
     return status.error();
   }
@@ -144,7 +145,8 @@ Status write_dvm_info_at(int directory, const DvmInfo& info) {
 
 Result<DvmInfo> read_dvm_info_at(int directory, const std::string& shown_directory) {
   const std::string shown = fmt::format("{}/{}", shown_directory, kDvmInfoFile);
-  const OwnedFd fd(::openat(directory, kDvmInfoFile, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  const OwnedFd fd(
+      ::openat(directory, kDvmInfoFile, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) {
     const int errnum = errno;
     Error error = system_error(shown, errnum);

@@ -154,10 +154,10 @@ struct Exit {  // the program ends; everything it started is gone or is ended by
 };
 
 // One variant for both programs: the shared overlay emits into the same list as the cores.
-using Action =
-    std::variant<Connect, Send, CloseLink, StartTimer, SpawnProc, SignalProc, GrantOutput,
-                 WriteInput, CloseInput, ForgetProc, SweepJob, LaunchDaemons, EndDaemon, Probe, Reply,
-                 ReplyFromRim, ReplyStatus, AnnounceReady, Progress, Note, ReleaseFailpoint, Exit>;
+using Action = std::variant<Connect, Send, CloseLink, StartTimer, SpawnProc, SignalProc,
+                            GrantOutput, WriteInput, CloseInput, ForgetProc, SweepJob,
+                            LaunchDaemons, EndDaemon, Probe, Reply, ReplyFromRim, ReplyStatus,
+                            AnnounceReady, Progress, Note, ReleaseFailpoint, Exit>;
 using Actions = std::vector<Action>;
 
 }  // namespace tide::core

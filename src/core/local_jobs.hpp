@@ -17,8 +17,8 @@ namespace tide::core {
 struct LocalJobsConfig {
   Rank self;
   std::string node;
-  std::uint32_t kill_grace_ms = 2'000;   // between SIGTERM, SIGKILL and giving up
-  std::uint32_t drain_grace_ms = 1'000;  // output of an ended process held open and silent
+  std::uint32_t kill_grace_ms = 2'000;      // between SIGTERM, SIGKILL and giving up
+  std::uint32_t drain_grace_ms = 1'000;     // output of an ended process held open and silent
   std::uint32_t sweep_timeout_ms = 10'000;  // for the end of what an ended job left behind
   std::uint32_t input_window_bytes = 65'536;
   Verbosity verbosity{};

@@ -52,9 +52,8 @@ class JobSweeperTest : public ProcessTableFixture {
     nine_ = pid_from_running("nine");
   }
   pid_t pid_from_running(const std::string& name) {
-    EXPECT_TRUE(run_until([&] {
-      return testing::read_text(directory_.file(name)).ends_with('\n');
-    }));
+    EXPECT_TRUE(
+        run_until([&] { return testing::read_text(directory_.file(name)).ends_with('\n'); }));
     return pid_from(name);
   }
 
@@ -82,9 +81,10 @@ TEST_F(JobSweeperTest, RunawaysAreGoneWhenTheSweepIsReported) {
 }
 
 TEST_F(JobSweeperTest, ABoundedForkLoopIsBeaten) {
-  start(proc(1),
-        "setsid sh -c 'echo $$ > pid; n=0; while [ $n -lt 2000 ]; do setsid sleep 1000 & n=$((n+1)); "
-        "done' & while [ ! -s pid ]; do :; done");
+  start(
+      proc(1),
+      "setsid sh -c 'echo $$ > pid; n=0; while [ $n -lt 2000 ]; do setsid sleep 1000 & n=$((n+1)); "
+      "done' & while [ ! -s pid ]; do :; done");
   finish(proc(1));
   EXPECT_EQ(swept_[JobId(1)], 0U);
   EXPECT_FALSE(has_children());
@@ -92,7 +92,8 @@ TEST_F(JobSweeperTest, ABoundedForkLoopIsBeaten) {
 
 TEST_F(JobSweeperTest, OrphansLiveWhileTheirJobRunsHere) {
   start(proc(1, 0), "exec sleep 1000");
-  start(proc(1, 1), "setsid sh -c 'echo $$ > one; exec sleep 1000' & while [ ! -s one ]; do :; done");
+  start(proc(1, 1),
+        "setsid sh -c 'echo $$ > one; exec sleep 1000' & while [ ! -s one ]; do :; done");
   ASSERT_TRUE(run_until([&] { return reports_[proc(1, 1)].exit.has_value(); }));
   const pid_t one = pid_from("one");
   start(proc(2), "exit 0");
@@ -116,7 +117,8 @@ TEST_F(JobSweeperTest, AnotherJobsProcessesAreNotTouched) {
 // Nothing tells whose it is: it goes with the last job that it can have come from.
 TEST_F(JobSweeperTest, AnOrphanWithoutAMarkGoesWithTheLastThatCanOwnIt) {
   keep_job_nine_running();
-  start(proc(1), "setsid env -i sh -c 'echo $$ > one; exec sleep 1000' & while [ ! -s one ]; do :; done");
+  start(proc(1),
+        "setsid env -i sh -c 'echo $$ > one; exec sleep 1000' & while [ ! -s one ]; do :; done");
   finish(proc(1));
   EXPECT_EQ(swept_[JobId(1)], 0U) << "job 1 does not wait for what may be job 9's";
   EXPECT_TRUE(is_alive(pid_from("one")));

@@ -15,19 +15,18 @@
 namespace tide::exec {
 namespace {
 
+using ::testing::Contains;
 using testing::eventually;
 using testing::is_alive;
+using ::testing::Not;
 using testing::pid_in;
 using testing::TemporaryDirectory;
-using ::testing::Contains;
-using ::testing::Not;
 
 class OrphansTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0); }
   void TearDown() override {
-    EXPECT_TRUE(
-        eventually([] { return end_children_unless([](pid_t) { return false; }) == 0; }));
+    EXPECT_TRUE(eventually([] { return end_children_unless([](pid_t) { return false; }) == 0; }));
     EXPECT_FALSE(has_children());
   }
   pid_t start(const std::string& script, const Environment& environment) {
@@ -67,9 +66,8 @@ TEST_F(OrphansTest, AllButTheKeptAreEndedHoweverDeepTheyHide) {
       "exec sleep 1000' & exec sleep 1000");
   const pid_t one = pid_from("one");
   const pid_t two = pid_from("two");
-  EXPECT_TRUE(eventually([&] {
-    return end_children_unless([&](pid_t pid) { return pid == kept; }) == 0;
-  }));
+  EXPECT_TRUE(
+      eventually([&] { return end_children_unless([&](pid_t pid) { return pid == kept; }) == 0; }));
   EXPECT_FALSE(is_alive(one));
   EXPECT_FALSE(is_alive(two));
   EXPECT_TRUE(is_alive(kept));
@@ -80,8 +78,7 @@ TEST_F(OrphansTest, TheEnvironmentShowsWhoseAProcessIs) {
   const pid_t child = start("echo > ready; exec sleep 1000",
                             {"PATH=/bin:/usr/bin", "NOT_TIDE_NAMESPACE=no", std::move(long_text),
                              "TIDE_NAMESPACE=dvm@4", "TIDE_NAMESPACE_OLD=no"});
-  ASSERT_TRUE(
-      eventually([&] { return !testing::read_text(directory_.file("ready")).empty(); }));
+  ASSERT_TRUE(eventually([&] { return !testing::read_text(directory_.file("ready")).empty(); }));
   EXPECT_EQ(environment_value(child, "TIDE_NAMESPACE"), "dvm@4");
   EXPECT_EQ(environment_value(child, "NAMESPACE"), "");
   EXPECT_EQ(environment_value(0, "TIDE_NAMESPACE"), "");
@@ -90,7 +87,8 @@ TEST_F(OrphansTest, TheEnvironmentShowsWhoseAProcessIs) {
 TEST_F(OrphansTest, ProcessesOfADeadDvmAreFoundByTheirMark) {
   const Environment of_dvm = {"PATH=/bin:/usr/bin", "TIDE_NAMESPACE=tide-dead-1@3"};
   const Environment of_other = {"PATH=/bin:/usr/bin", "TIDE_NAMESPACE=tide-dead-11@3"};
-  const pid_t one = start("trap '' TERM; setsid sh -c 'echo $$ > one; exec sleep 1000' & wait", of_dvm);
+  const pid_t one =
+      start("trap '' TERM; setsid sh -c 'echo $$ > one; exec sleep 1000' & wait", of_dvm);
   const pid_t hidden = pid_from("one");
   const pid_t other = start("echo $$ > other; exec sleep 1000", of_other);
   ASSERT_EQ(pid_from("other"), other);

@@ -49,8 +49,8 @@ struct ProcessTableConfig {
 };
 
 // One per program, used from the one thread that runs the io_context, which has to be the main
-// thread: processes end with it. It makes the program a subreaper, reaps all its children, and ignores SIGPIPE. Calls about a process that is not in
-// the table have no effect.
+// thread: processes end with it. It makes the program a subreaper, reaps all its children, and
+// ignores SIGPIPE. Calls about a process that is not in the table have no effect.
 class ProcessTable {
  public:
   ProcessTable(asio::io_context& io, ProcessHandler& handler, ProcessTableConfig config);

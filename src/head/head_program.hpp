@@ -30,7 +30,7 @@ struct HeadSetup {
   Failpoints failpoints;
   DvmInfo info;
   DvmDirectory& directory;  // of this DVM; exists and is held by us
-  std::string key;  // fresh for this DVM
+  std::string key;          // fresh for this DVM
   std::string prted_path;
   std::uint64_t descriptor_limit = 0;  // the soft limit that the head was started with
   int starter_fd = -1;  // a pipe whose reader waits for the DVM to be ready; -1: nobody waits

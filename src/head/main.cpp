@@ -147,10 +147,9 @@ int serve_in(HeadSetup setup, ReadyPipe& pipe) {
   };
   int status = 1;
   {
-    HeadProgram program(
-        std::move(setup),
-        {.ready = [&](const DvmInfo& ready) { announce(options, ready, pipe); },
-         .progress = progress});
+    HeadProgram program(std::move(setup),
+                        {.ready = [&](const DvmInfo& ready) { announce(options, ready, pipe); },
+                         .progress = progress});
     status = program.run();
   }
   log_shutdown();
@@ -170,10 +169,10 @@ int serve(const HeadOptions& options, Params params, Failpoints failpoints, Read
   if (!key) return fail(key.error().message);
   auto dvm = take_directory(options, params);
   if (!dvm) return fail(dvm.error().message);
-  const int status = serve_in({options, std::move(params), std::move(failpoints), dvm->info,
-                               dvm->directory, std::move(*key), std::move(*prted), *raised,
-                               pipe.fd()},
-                              pipe);
+  const int status =
+      serve_in({options, std::move(params), std::move(failpoints), dvm->info, dvm->directory,
+                std::move(*key), std::move(*prted), *raised, pipe.fd()},
+               pipe);
   // Gone already after an orderly end; a start that failed early leaves it.
   if (auto removed = dvm->directory.remove(); !removed) {
     std::fprintf(stderr, "prte: %s\n", removed.error().message.c_str());

@@ -58,10 +58,10 @@ struct LocalLauncherConfig {
   std::uint32_t end_grace_ms = 2000;                      // between SIGTERM and SIGKILL
 };
 
-// Runs `prted --warden FD DIRECTORY` with its end of a socket, and through it `prted --node NAME` for each
-// node. To be used from the thread that runs the io_context, the main thread. It makes the program
-// a subreaper: what a lost warden leaves comes to us and is ended, daemons after a grace period.
-// Its destructor leaves it to the warden to end all daemons.
+// Runs `prted --warden FD DIRECTORY` with its end of a socket, and through it `prted --node NAME`
+// for each node. To be used from the thread that runs the io_context, the main thread. It makes the
+// program a subreaper: what a lost warden leaves comes to us and is ended, daemons after a grace
+// period. Its destructor leaves it to the warden to end all daemons.
 class LocalLauncher {
  public:
   LocalLauncher(asio::io_context& io, LocalLauncherConfig config, LaunchHandler& handler);
@@ -78,8 +78,8 @@ class LocalLauncher {
   // also for one that was not launched; it never will be.
   void end(Rank rank);
 
-  // Ends all daemons and the warden; on_shutdown_done follows, after a bounded time. No other report
-  // comes after this.
+  // Ends all daemons and the warden; on_shutdown_done follows, after a bounded time. No other
+  // report comes after this.
   void shutdown();
 
  private:

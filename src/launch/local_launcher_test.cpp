@@ -192,8 +192,9 @@ TEST_F(LocalLauncherTest, OneThatIsEndedBeforeItsLaunchIsReportedAndNeverLaunche
 // row:L17
 TEST_F(LocalLauncherTest, WhatALostWardenLeavesIsEndedByUs) {
   start({.prted_path = TIDE_FAKE_PRTED, .end_grace_ms = 300});
-  launch(1, "v1", "trap '' TERM; echo $$ > " + directory_.file("stubborn") +
-                      "; while :; do sleep 0.01; done");
+  launch(
+      1, "v1",
+      "trap '' TERM; echo $$ > " + directory_.file("stubborn") + "; while :; do sleep 0.01; done");
   launch(2, "v2",
          "setsid sh -c 'echo $$ > " + directory_.file("runaway") +
              "; exec sleep 1000' & exec sleep 1000");

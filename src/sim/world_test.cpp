@@ -205,7 +205,8 @@ TEST(World, TakingItDownEndsEverything) {
 
 // Processes that the kernel does not let go are a matter of the node, not of the job.
 TEST(World, JobsEndThoughWhatTheyLeftCannotBeEnded) {
-  for (std::uint64_t seed = first_seed(); seed <= std::min<std::uint64_t>(last_seed(), 50); ++seed) {
+  for (std::uint64_t seed = first_seed(); seed <= std::min<std::uint64_t>(last_seed(), 50);
+       ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     World world({.seed = seed, .nodes = 5, .radix = 2, .sweeps_hang = true});
     world.start_dvm();
