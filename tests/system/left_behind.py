@@ -33,7 +33,7 @@ class Job:
         self.mark = f"1000.{os.getpid()}{next(_numbers):04}"
         if not ends_itself:
             self._sleeps += 1
-        end = f"while [ $(pgrep -c -f 'sleep {self.mark}') -lt {self._sleeps} ]; do :; done; exit 0" \
+        end = f"while [ $(pgrep -c -x -f 'sleep {self.mark}') -lt {self._sleeps} ]; do :; done; exit 0" \
             if ends_itself else f"exec sleep {self.mark}"
         self.argv = ["sh", "-c", text.replace("MARK", self.mark).replace("END", end)]
 
