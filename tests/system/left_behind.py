@@ -76,17 +76,20 @@ def assert_nothing_left(dvm, jobs=(), limit_s=GONE_LIMIT_S, may_stay=()):
     """Within the limit: no process of the DVM or of the jobs, no file, no shared memory."""
     clients = {process.pid for process in dvm._background}
 
-    def left():
+    seen = []
+
+    def nothing_left():
         processes = {pid: words for pid, words in dvm.processes().items() if pid not in clients}
         for job in jobs:
             processes.update(job.processes())
         files = [name for name in files_in(dvm.tmpdir) if not any(name.startswith(one) for one in may_stay)]
-        return [*processes.items(), *files, *our_shared_memory()]
+        seen[:] = [*processes.items(), *files, *our_shared_memory()]
+        return not seen
 
     try:
-        wait_until(lambda: not left(), limit_s=limit_s)
+        wait_until(nothing_left, limit_s=limit_s)
     except AssertionError:
-        raise AssertionError(f"left behind: {left()}") from None
+        raise AssertionError(f"left behind: {seen}") from None
 
 
 def warden_pid(dvm):

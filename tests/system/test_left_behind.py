@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from dvm import Dvm, wait_until
+from dvm import Dvm, is_alive, wait_until
 from left_behind import GONE_LIMIT_S, KINDS, Job, assert_nothing_left, warden_pid
 
 BRISK = {"tide_kill_grace": "100ms", "tide_drain_grace": "100ms"}
@@ -139,6 +139,10 @@ def end_head_by_signal(dvm):
     os.kill(dvm.head_pid(), signal.SIGTERM)
 
 
+# Who sees the head end knows that nothing is left.
+HEAD_IS_LAST = (end_pterm, end_pterm_by_force, end_down, end_warden, end_warden_with_a_stopped_daemon, end_head_by_signal)
+
+
 # row:L17
 @pytest.mark.parametrize("end", [
     end_pterm, end_pterm_by_force, end_down, end_head, end_warden, end_head_and_warden,
@@ -149,8 +153,12 @@ def test_dvm_that_ends(make_dvm, end):
     jobs = [Job(kind) for kind in KINDS]
     clients = [job.start(dvm, "-n", "3", "--map-by", "node") for job in jobs]
     clients.append(dvm.start("prun", "-n", "3", "--map-by", "node", "yes", text=False))
+    head = dvm.head_pid()
     dvm.abandon()
     end(dvm)
+    if end in HEAD_IS_LAST:
+        wait_until(lambda: not is_alive(head), limit_s=GONE_LIMIT_S, what="the head ends")
+        assert_nothing_left(dvm, jobs, limit_s=0)
     clients[-1].stdout.read()
     for client in clients:
         assert client.wait(timeout=GONE_LIMIT_S) != 0
