@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <csignal>
@@ -85,8 +86,9 @@ TEST_F(OrphansTest, TheEnvironmentShowsWhoseAProcessIs) {
 }
 
 TEST_F(OrphansTest, ProcessesOfADeadDvmAreFoundByTheirMark) {
-  const Environment of_dvm = {"PATH=/bin:/usr/bin", "TIDE_NAMESPACE=tide-dead-1@3"};
-  const Environment of_other = {"PATH=/bin:/usr/bin", "TIDE_NAMESPACE=tide-dead-11@3"};
+  const std::string dvm = "tide-dead-" + std::to_string(::getpid());  // nobody else's
+  const Environment of_dvm = {"PATH=/bin:/usr/bin", "TIDE_NAMESPACE=" + dvm + "@3"};
+  const Environment of_other = {"PATH=/bin:/usr/bin", "TIDE_NAMESPACE=" + dvm + "1@3"};
   const pid_t one =
       start("trap '' TERM; setsid sh -c 'echo $$ > one; exec sleep 1000' & wait", of_dvm);
   const pid_t hidden = pid_from("one");
@@ -94,7 +96,7 @@ TEST_F(OrphansTest, ProcessesOfADeadDvmAreFoundByTheirMark) {
   ASSERT_EQ(pid_from("other"), other);
   kill_processes_of_dvm("");
   EXPECT_TRUE(is_alive(one));
-  kill_processes_of_dvm("tide-dead-1");
+  kill_processes_of_dvm(dvm);
   EXPECT_FALSE(is_alive(one));
   EXPECT_FALSE(is_alive(hidden));
   EXPECT_TRUE(is_alive(other));

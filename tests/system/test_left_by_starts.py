@@ -205,9 +205,10 @@ def test_start_leaves_alone_what_is_not_ours(place):
     mark, or files and links below our base that are none of ours."""
     with Dvm(nodes=1, name="other", env={"TMPDIR": str(place.tmpdir)}) as other:
         base = place.run_directory().parent
-        dead = dead_dvm(base, "gone", "tide-gone-1-1")
+        dvm_id = f"tide-gone-{os.getpid()}"
+        dead = dead_dvm(base, "gone", dvm_id)
         sleeper, bystander = (subprocess.Popen(["sleep", "1000"], env={**place.env, "TIDE_NAMESPACE": mark})
-                              for mark in ("tide-gone-1-1@7", "tide-gone-1-11@7"))
+                              for mark in (f"{dvm_id}@7", f"{dvm_id}1@7"))
         precious = place.tmpdir / "precious"
         for directory in (base / "thesis", precious):
             directory.mkdir(mode=0o700)
