@@ -119,8 +119,9 @@ struct AnnounceReady {
   std::uint32_t nodes = 0;
   std::uint32_t slots = 0;
 };
-struct Progress {  // start-up progress, for people
+struct Progress {  // of the start, for people
   std::string text;
+  bool failure = false;  // the start has come to nothing
 };
 
 // ---- both ----

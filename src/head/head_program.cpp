@@ -86,7 +86,7 @@ int HeadProgram::run() {
     log_warning(installed.error().message);
   }
   if (auto opened = open_doors(); !opened) {
-    reports_.progress("the DVM could not be started: " + opened.error().message);
+    reports_.progress({"the DVM could not be started: " + opened.error().message, true});
     return 1;
   }
   wait_for_signals();
@@ -170,7 +170,7 @@ void HeadProgram::perform(core::Action action) {
           announce_ready(a);
         } else if constexpr (std::is_same_v<T, core::Progress>) {
           log_note("plm", 1, a.text);
-          reports_.progress(a.text);
+          reports_.progress(a);
         } else if constexpr (std::is_same_v<T, core::Exit>) {
           begin_exit(a);
         } else {
@@ -233,6 +233,8 @@ void HeadProgram::reply_status(core::ReplyStatus action) {
   counters_.gauge("tree.repairs")
       .set(static_cast<std::int64_t>(core_.overlay().membership().repairs()));
   counters_.gauge("log.dropped_lines").set(static_cast<std::int64_t>(log_dropped_lines()));
+  counters_.gauge("link.refused").set(static_cast<std::int64_t>(links_.refused()));
+  counters_.gauge("client.refused").set(static_cast<std::int64_t>(clients_.refused()));
   counters_.gauge("jobs.submitted").set(static_cast<std::int64_t>(core_.jobs().submitted()));
   for (const auto& counter : counters_.snapshot()) {
     auto* row = status->add_counters();

@@ -43,7 +43,7 @@ class HeadProgram : private rim::RimEffects,
   // `ready` is called once, when the DVM can be used; `progress` with lines for people before.
   struct Reports {
     std::function<void(const DvmInfo&)> ready;
-    std::function<void(const std::string&)> progress;
+    std::function<void(const core::Progress&)> progress;
   };
   HeadProgram(HeadSetup setup, Reports reports);
 

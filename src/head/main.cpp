@@ -140,16 +140,17 @@ int serve_in(HeadSetup setup, ReadyPipe& pipe) {
                 .node = "head",
                 .verbosity = log_verbosity(setup.params)};
   if (auto started = log_init(std::move(log)); !started) return fail(started.error().message);
-  const auto progress = [&](const std::string& text) {
+  const auto show = [&](const core::Progress& progress) {
     if (pipe.announced()) return;
-    const bool failure = text.find("could not be") != std::string::npos;
-    if (options.show_progress || failure) std::fprintf(stderr, "%s\n", text.c_str());
+    if (options.show_progress || progress.failure) {
+      std::fprintf(stderr, "%s\n", progress.text.c_str());
+    }
   };
   int status = 1;
   {
     HeadProgram program(std::move(setup),
                         {.ready = [&](const DvmInfo& ready) { announce(options, ready, pipe); },
-                         .progress = progress});
+                         .progress = show});
     status = program.run();
   }
   log_shutdown();

@@ -10,13 +10,21 @@
 #include "net/protocol.hpp"
 
 namespace tide::net {
+namespace {
+
+bool puts_right(const wire::ClientRequest& request) {
+  return request.has_status() || request.has_kill() || request.has_down();
+}
+
+}  // namespace
 
 ClientConnection::ClientConnection(asio::io_context& io, ClientId id, LocalSocket socket,
                                    const ClientHubConfig& config, Owner& owner)
-    : io_(io), config_(config), owner_(owner), id_(id), hello_deadline_(io) {
+    : io_(io), config_(config), owner_(owner), id_(id), deadline_(io) {
   stream_ = std::make_shared<MessageStream<LocalSocket>>(io, config.max_message_bytes, *this,
                                                          std::move(socket));
   stream_->decoder().set_max_message_bytes(kMaxHelloBytes);
+  stream_->pause_above(config.max_unread_replies_bytes);
 }
 
 ClientConnection::~ClientConnection() {
@@ -32,11 +40,15 @@ Status ClientConnection::identify() {
 
 void ClientConnection::start() {
   stream_->start();
-  hello_deadline_.expires_after(std::chrono::milliseconds(config_.hello_timeout_ms));
-  hello_deadline_.async_wait([weak = weak_from_this()](asio::error_code error) {
+  limit_stay("no hello");
+}
+
+void ClientConnection::limit_stay(const char* what) {
+  deadline_.expires_after(std::chrono::milliseconds(config_.hello_timeout_ms));
+  deadline_.async_wait([weak = weak_from_this(), what](asio::error_code error) {
     const auto self = weak.lock();
-    if (!self || error || self->welcomed_ || self->done_) return;
-    const std::string text = fmt::format("no hello within {} ms", self->config_.hello_timeout_ms);
+    if (!self || error || self->done_ || self->asked_for_end_) return;
+    const std::string text = fmt::format("{} within {} ms", what, self->config_.hello_timeout_ms);
     self->refuse({ErrorCode::kTimedOut, text}, 0);
     self->owner_.client_ended(*self, text);
   });
@@ -49,6 +61,14 @@ void ClientConnection::on_stream_message(RawMessage message) {
   if (!welcomed_) return take_hello(request);
   if (request.has_hello() || request.body_case() == wire::ClientRequest::BODY_NOT_SET)
     return end("it sent a request that has no place here");
+  if (rights_ == ClientRights::kPutRight && !puts_right(request)) {
+    const std::string text =
+        "this DVM has no room for another client; 'tide jobs' and 'tide down' "
+        "still work";
+    refuse({ErrorCode::kOutOfResources, text}, request.request());
+    return owner_.client_ended(*this, text);
+  }
+  asked_for_end_ = asked_for_end_ || request.has_down();
   owner_.client_request(*this, std::move(request), std::move(message.payload));
 }
 
@@ -60,8 +80,15 @@ void ClientConnection::take_hello(const wire::ClientRequest& request) {
     refuse(status.error(), request.request());
     return owner_.client_ended(*this, status.error().message);
   }
+  const auto rights = owner_.client_rights(*this);
+  if (!rights) {
+    refuse(rights.error(), request.request());
+    return owner_.client_ended(*this, rights.error().message);
+  }
+  rights_ = *rights;
   welcomed_ = true;
-  hello_deadline_.cancel();
+  deadline_.cancel();
+  if (rights_ == ClientRights::kPutRight) limit_stay("no room for a longer visit, and no end");
   stream_->decoder().set_max_message_bytes(config_.max_message_bytes);
   wire::ClientReply reply;
   reply.set_request(request.request());
@@ -92,13 +119,13 @@ void ClientConnection::refuse(const Error& error, std::uint32_t request) {
 
 void ClientConnection::drop() {
   if (std::exchange(done_, true)) return;
-  hello_deadline_.cancel();
+  deadline_.cancel();
   stream_->finish(config_.flush_timeout_ms);
 }
 
 void ClientConnection::abort() {
   done_ = true;
-  hello_deadline_.cancel();
+  deadline_.cancel();
   stream_->abort();
 }
 

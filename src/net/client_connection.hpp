@@ -20,6 +20,11 @@ namespace tide::net {
 
 using LocalSocket = asio::local::stream_protocol::socket;
 
+enum class ClientRights : std::uint8_t {
+  kAll,
+  kPutRight,  // the DVM is full: look, end jobs, take it down, and that within a bounded time
+};
+
 class ClientConnection final : public std::enable_shared_from_this<ClientConnection>,
                                public MessageStream<LocalSocket>::Handler {
  public:
@@ -27,12 +32,16 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   class Owner {
    public:
     virtual ~Owner() = default;
+    // The hello is fine: may the client stay, and with which rights? An Error is its answer.
+    virtual Result<ClientRights> client_rights(ClientConnection& client) = 0;
     virtual void client_welcomed(ClientConnection& client) = 0;
     virtual void client_request(ClientConnection& client, wire::ClientRequest request,
                                 Bytes payload) = 0;
     // The last call, for a connection that was not dropped by the owner. `text` is empty when the
     // client just left.
     virtual void client_ended(ClientConnection& client, const std::string& text) = 0;
+    // How much is kept of a request that is not complete.
+    virtual void client_holds(ClientConnection& client, std::size_t bytes) = 0;
   };
 
   ClientConnection(asio::io_context& io, ClientId id, LocalSocket socket,
@@ -56,14 +65,17 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   [[nodiscard]] bool welcomed() const { return welcomed_; }
   [[nodiscard]] const PeerCredentials& credentials() const { return credentials_; }
   [[nodiscard]] std::size_t queued_bytes() const { return stream_->queued_bytes(); }
+  [[nodiscard]] ClientRights rights() const { return rights_; }
 
   // What the kernel says about the peer; asked by the owner before start().
   Status identify();
 
  private:
   void on_stream_message(RawMessage message) override;
+  void on_stream_held(std::size_t bytes) override { owner_.client_holds(*this, bytes); }
   void on_stream_end(const Error& error) override;
 
+  void limit_stay(const char* what);
   void take_hello(const wire::ClientRequest& request);
   void end(const std::string& text);
 
@@ -73,8 +85,10 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   ClientId id_;
   PeerCredentials credentials_;
   bool welcomed_ = false;
-  bool done_ = false;  // dropped or ended
-  asio::steady_timer hello_deadline_;
+  bool asked_for_end_ = false;  // of the DVM
+  bool done_ = false;           // dropped or ended
+  ClientRights rights_ = ClientRights::kAll;
+  asio::steady_timer deadline_;  // for the hello, or for all of a visit
   std::shared_ptr<MessageStream<LocalSocket>> stream_;
 };
 

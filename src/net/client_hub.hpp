@@ -23,8 +23,14 @@ struct ClientHubConfig {
   std::string path;
   std::string dvm_id;  // told to every client in the welcome
   std::string dvm_name;
-  std::size_t max_clients = 1024;
+  std::size_t max_clients = 1024;   // that have introduced themselves
+  std::size_t max_strangers = 256;  // that have begun to
+  std::size_t max_silent = 1024;    // that have not said a word
   std::size_t max_message_bytes = kDefaultMaxMessageBytes;
+  // Of requests that are not complete, of all clients together; who has most of it has to go.
+  std::size_t max_held_bytes = 256UL << 20U;
+  // Answers that a client has not read, job output not counted; then its requests wait.
+  std::size_t max_unread_replies_bytes = 8UL << 20U;
   std::uint32_t hello_timeout_ms = 5000;  // for a client to introduce itself
   std::uint32_t flush_timeout_ms = 3000;  // for what is queued when a client is dropped
 };
@@ -39,7 +45,8 @@ class ClientHandler {
   virtual void on_client_message(ClientId client, wire::ClientRequest request, Bytes payload) = 0;
   // The last word on a client that was connected, unless we dropped it.
   virtual void on_client_gone(ClientId client) = 0;
-  // Somebody was turned away or broke the rules: a line for the log, at most one per second.
+  // Somebody was turned away or broke the rules: a line for the log, at most one per second and
+  // cause.
   virtual void on_client_refused(const std::string& text) = 0;
 };
 
@@ -66,6 +73,9 @@ class ClientHub {
 
   // Bytes waiting to be sent to a client; 0 when it is not there.
   [[nodiscard]] std::size_t queued_bytes(ClientId client) const;
+
+  // Clients and strangers turned away so far.
+  [[nodiscard]] std::uint64_t refused() const;
 
  private:
   class Impl;

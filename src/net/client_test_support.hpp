@@ -98,27 +98,55 @@ inline LocalChannel::Incoming receive(LocalChannel& channel) {
 // A blocking client that sends what a test wants, or nothing. Every wait is bounded.
 class RawClient {
  public:
-  explicit RawClient(const std::string& path)
-      : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  struct Unconnected {};
+
+  explicit RawClient(Unconnected /*tag*/) : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const timeval limit{10, 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  }
+  explicit RawClient(const std::string& path) : RawClient(Unconnected{}) { connect(path); }
+  RawClient(const std::string& path, const wire::ClientRequest& request) : RawClient(path) {
+    send(request);
+  }
+  ~RawClient() { ::close(fd_); }
+  RawClient(const RawClient&) = delete;
+  RawClient& operator=(const RawClient&) = delete;
+
+  void connect(const std::string& path) const {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     path.copy(address.sun_path, sizeof address.sun_path - 1);
     EXPECT_EQ(::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   }
-  RawClient(const std::string& path, const wire::ClientRequest& request) : RawClient(path) {
+  void write(const std::string& bytes) const {
+    EXPECT_EQ(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  void send(const wire::ClientRequest& request) const {
     FrameEncoder encoder(kDefaultMaxMessageBytes);
     EXPECT_TRUE(encoder.push({MessageClass::kControl, request.SerializeAsString(), {}}).ok());
     std::string bytes;
     encoder.fill(bytes, kMaxFrameBytes);
-    EXPECT_EQ(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(bytes.size()));
+    write(bytes);
   }
-  ~RawClient() { ::close(fd_); }
-  RawClient(const RawClient&) = delete;
-  RawClient& operator=(const RawClient&) = delete;
+
+  // At least this many replies.
+  [[nodiscard]] std::vector<wire::ClientReply> read(std::size_t wanted) const {
+    FrameDecoder decoder(kDefaultMaxMessageBytes);
+    std::vector<RawMessage> raw;
+    std::array<char, 4096> buffer{};
+    while (raw.size() < wanted) {
+      const ssize_t count = ::recv(fd_, buffer.data(), buffer.size(), 0);
+      EXPECT_GT(count, 0) << "no reply in time";
+      if (count <= 0) break;
+      EXPECT_TRUE(decoder.feed({buffer.data(), static_cast<std::size_t>(count)}, raw).ok());
+    }
+    std::vector<wire::ClientReply> replies(raw.size());
+    for (std::size_t i = 0; i < raw.size(); ++i)
+      EXPECT_TRUE(replies[i].ParseFromString(raw[i].header));
+    return replies;
+  }
 
   // All replies up to the end of the connection.
   [[nodiscard]] std::vector<wire::ClientReply> read_to_end() const {

@@ -10,6 +10,8 @@ namespace tide::net {
 namespace {
 
 constexpr std::uint8_t kFlagMore = 1;
+// What a mere announcement is given; the rest comes with the bytes.
+constexpr std::size_t kMaxReserveBytes = 65536;
 
 void append_u32(std::string& out, std::size_t value) {
   for (unsigned shift = 0; shift < 32; shift += 8)
@@ -47,6 +49,7 @@ Status FrameEncoder::push(RawMessage message) {
                  fmt::format("a message of {} bytes is above the maximum of {} (prte_max_msg_size)",
                              size, max_message_bytes_)};
   queued_bytes_ += size;
+  queued_header_bytes_ += message.header.size();
   queues_[index_of(message.message_class)].push_back(std::move(message));
   return ok_status();
 }
@@ -90,6 +93,7 @@ void FrameEncoder::append_frame(std::string& out, std::deque<RawMessage>& queue,
     if (left == 0) break;
   }
   if (more) return;
+  queued_header_bytes_ -= header.size();
   queue.pop_front();
   sent = 0;
 }
@@ -106,6 +110,13 @@ Status FrameDecoder::feed(std::string_view bytes, std::vector<RawMessage>& out) 
     if (Status status = end_frame(out); !status) return status;
   }
   return ok_status();
+}
+
+std::size_t FrameDecoder::held_bytes() const {
+  std::size_t sum = 0;
+  for (const Assembly& assembly : assemblies_)
+    sum += assembly.header.size() + assembly.payload.size();
+  return sum;
 }
 
 Status FrameDecoder::begin_frame() {
@@ -140,8 +151,8 @@ Status FrameDecoder::begin_message(Assembly& assembly) const {
   assembly.started = true;
   assembly.header_bytes = header;
   assembly.payload_bytes = payload;
-  assembly.header.reserve(header);
-  assembly.payload.reserve(payload);
+  assembly.header.reserve(std::min(header, kMaxReserveBytes));
+  assembly.payload.reserve(std::min(payload, kMaxReserveBytes));
   return ok_status();
 }
 

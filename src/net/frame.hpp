@@ -51,12 +51,15 @@ class FrameEncoder {
 
   [[nodiscard]] bool empty() const;
   [[nodiscard]] std::size_t queued_bytes() const { return queued_bytes_; }
+  // Of messages whose last frame is still to come: all but their payloads.
+  [[nodiscard]] std::size_t queued_header_bytes() const { return queued_header_bytes_; }
 
  private:
   void append_frame(std::string& out, std::deque<RawMessage>& queue, std::size_t& sent);
 
   std::size_t max_message_bytes_;
   std::size_t queued_bytes_ = 0;
+  std::size_t queued_header_bytes_ = 0;
   std::array<std::deque<RawMessage>, kMessageClasses> queues_;
   std::array<std::size_t, kMessageClasses> sent_{};  // of the first message, its lengths included
 };
@@ -67,11 +70,15 @@ class FrameDecoder {
   explicit FrameDecoder(std::size_t max_message_bytes) : max_message_bytes_(max_message_bytes) {}
 
   // Appends the messages that `bytes` complete to `out`. Every limit is checked before memory is
-  // taken; a violation is an Error that names the numbers, and the decoder must not be fed again.
+  // taken, and memory is taken for what arrived, not for what was announced; a violation is an
+  // Error that names the numbers, and the decoder must not be fed again.
   Status feed(std::string_view bytes, std::vector<RawMessage>& out);
 
   // Holds for messages that start after this call.
   void set_max_message_bytes(std::size_t bytes) { max_message_bytes_ = bytes; }
+
+  // Kept for messages that are not complete yet.
+  [[nodiscard]] std::size_t held_bytes() const;
 
  private:
   struct Assembly {

@@ -31,19 +31,19 @@ void tune(asio::ip::tcp::socket& socket) {
   socket.set_option(unsent, ignored);
 }
 
-std::string address_text(const asio::ip::tcp::socket& socket) {
-  asio::error_code error;
-  const auto endpoint = socket.remote_endpoint(error);
-  if (error) return "a peer that is gone";
-  return endpoint_text(endpoint.address().to_string(), endpoint.port());
-}
-
 bool is_hang_up(asio::error_code error) {
   return error == asio::error::eof || error == asio::ssl::error::stream_truncated ||
          error == asio::error::connection_reset || error == asio::error::broken_pipe;
 }
 
 }  // namespace
+
+std::string address_text(const asio::ip::tcp::socket& socket) {
+  asio::error_code error;
+  const auto endpoint = socket.remote_endpoint(error);
+  if (error) return "a peer that is gone";
+  return endpoint_text(endpoint.address().to_string(), endpoint.port());
+}
 
 Link::Link(asio::io_context& io, LinkId id, std::optional<Rank> asked_for,
            asio::ip::tcp::socket socket, std::shared_ptr<TlsContext> tls, const LinkConfig& config,
@@ -86,12 +86,15 @@ void Link::on_tls(asio::error_code error) {
   if (state_ != State::kTls) return;
   if (error) {
     hung_up_early_ = is_hang_up(error);
+    tls_failure_ = error.message();
     return end(LinkEnd::kRefused,
                fmt::format("no TLS (another key, another DVM, or no daemon at all?): {}",
                            error.message()));
   }
-  if (!TlsContext::key_was_proven(stream_->stream().native_handle()))
+  if (!TlsContext::key_was_proven(stream_->stream().native_handle())) {
+    tls_failure_ = "no key";
     return end(LinkEnd::kRefused, "the peer did not prove that it has the DVM's key");
+  }
   state_ = State::kHello;
   stream_->start();
   send(MessageClass::kControl, hello_message(config_), {});

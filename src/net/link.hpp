@@ -22,6 +22,9 @@ namespace tide::net {
 
 using TlsStream = asio::ssl::stream<asio::ip::tcp::socket>;
 
+// Where a connected socket leads, for people.
+std::string address_text(const asio::ip::tcp::socket& socket);
+
 class Link final : public std::enable_shared_from_this<Link>,
                    public MessageStream<TlsStream>::Handler {
  public:
@@ -56,6 +59,8 @@ class Link final : public std::enable_shared_from_this<Link>,
   [[nodiscard]] bool was_up() const { return was_up_; }
   [[nodiscard]] std::size_t queued_bytes() const { return stream_->queued_bytes(); }
   [[nodiscard]] const std::string& peer_address() const { return peer_address_; }
+  // Why there was no TLS; empty when it was not that.
+  [[nodiscard]] const std::string& tls_failure() const { return tls_failure_; }
   // Did the peer end it before it showed any knowledge of the key? Port scans and probes do.
   [[nodiscard]] bool hung_up_early() const { return hung_up_early_; }
 
@@ -81,6 +86,7 @@ class Link final : public std::enable_shared_from_this<Link>,
   std::optional<Rank> asked_for_;
   std::string peer_address_;
   State state_ = State::kTls;
+  std::string tls_failure_;
   bool hung_up_early_ = false;
   bool was_up_ = false;
   std::optional<Clock::time_point> suspected_since_;  // that the peer is silent

@@ -5,7 +5,9 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
+#include <array>
 #include <asio/ip/tcp.hpp>
+#include <asio/write.hpp>
 #include <thread>
 
 #include "net/handshake.hpp"
@@ -15,8 +17,15 @@
 namespace tide::net::test {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
+
+// All that a peer could bring about, as one text.
+std::string describe(const RecordingHandler& handler) {
+  return std::to_string(handler.ups.size()) + " up, " + std::to_string(handler.downs.size()) +
+         " down, " + std::to_string(handler.messages.size()) + " messages";
+}
 
 class LinkAttack : public testing::Test {
  public:
@@ -111,6 +120,9 @@ TEST_F(LinkAttack, AnotherProtocolIsRefusedWithBothVersionsNamed) {
   const std::string text = goodbye_for(hello);
   EXPECT_THAT(text, HasSubstr("speaks 1 (oldest 1)"));
   EXPECT_THAT(text, HasSubstr("99 (oldest 98)"));
+  hello.mutable_hello()->set_protocol(0);
+  hello.mutable_hello()->set_protocol_minimum(0);
+  EXPECT_THAT(goodbye_for(hello), HasSubstr("0 (oldest 0)"));
   EXPECT_TRUE(head->handler.ups.empty());
 }
 
@@ -212,18 +224,58 @@ TEST_F(LinkAttack, SilentConnectionsEndWithTheHandshakeDeadline) {
   EXPECT_TRUE(head->handler.ups.empty());
 }
 
-TEST_F(LinkAttack, IdleConnectionsDoNotLockOutDaemons) {
+// They begin to speak, so that they come in, and never go on.
+TEST_F(LinkAttack, HalfHandshakesDoNotLockOutDaemons) {
   LinkConfig config = link_config(0);
   config.max_unauthenticated = 4;
   config.handshake_timeout_ms = 60'000;
   start_head(config);
   std::vector<std::unique_ptr<RawSocket>> idlers;
-  for (int i = 0; i < 10; ++i) idlers.push_back(std::make_unique<RawSocket>(port));
+  for (int i = 0; i < 10; ++i) {
+    idlers.push_back(std::make_unique<RawSocket>(port));
+    idlers.back()->write("\x16");
+  }
   expect_healthy();
   // One line for the first that was dropped, and no flood for the others.
   ASSERT_FALSE(head->handler.refusals.empty());
   EXPECT_LE(head->handler.refusals.size(), 3U);
   EXPECT_THAT(head->handler.refusals[0], HasSubstr("dropped, 4 connections wait"));
+}
+
+TEST_F(LinkAttack, SilentCallersHoldNobodyUpAndAreTheFirstToGo) {
+  LinkConfig config = link_config(0);
+  config.max_silent = 16;
+  config.max_unauthenticated = 1;
+  config.handshake_timeout_ms = 60'000;
+  start_head(config);
+  std::vector<std::unique_ptr<RawSocket>> idlers;
+  for (int i = 0; i < 200; ++i) idlers.push_back(std::make_unique<RawSocket>(port));
+  expect_healthy();
+  expect_healthy();
+  EXPECT_GE(head->hub->refused(), 200U - 16U);
+  EXPECT_LE(head->handler.refusals.size(), 3U);
+  EXPECT_THAT(head->handler.refusals.at(0), HasSubstr("it said nothing and others wait"));
+}
+
+TEST_F(LinkAttack, ACallerThatHangsUpWithoutAWordIsNotWorthALine) {
+  start_head(link_config(0));
+  for (int i = 0; i < 20; ++i) const RawSocket scan(port);
+  expect_healthy();
+  EXPECT_TRUE(head->handler.refusals.empty());
+}
+
+TEST_F(LinkAttack, AFloodOfOneKindDoesNotHideTheOthersFromTheLog) {
+  start_head(link_config(0));
+  for (int i = 0; i < 30; ++i) send_plain("GET / HTTP/1.1\r\n\r\n");
+  LinkConfig config = link_config(1);
+  config.key = "0123456789abcdef-the-wrong-key";
+  Node stranger(io, config);
+  stranger.hub->connect(Rank(0), endpoints);
+  ASSERT_TRUE(run_until(io, [&] { return stranger.handler.failures.size() == 1; }));
+  ASSERT_TRUE(run_until(io, [&] { return head->hub->refused() == 31; }));
+  EXPECT_THAT(head->handler.refusals, Contains(HasSubstr("http request")));
+  EXPECT_THAT(head->handler.refusals, Contains(HasSubstr("binder")));
+  EXPECT_LE(head->handler.refusals.size(), 5U);
 }
 
 TEST_F(LinkAttack, ACrowdOfDaemonsAboveTheCapIsServed) {
@@ -238,6 +290,137 @@ TEST_F(LinkAttack, ACrowdOfDaemonsAboveTheCapIsServed) {
   ASSERT_TRUE(run_until(io, [&] { return head->handler.ups.size() == 40; }));
   EXPECT_TRUE(head->handler.refusals.empty());
   for (const auto& daemon : daemons) EXPECT_TRUE(daemon->handler.failures.empty());
+}
+
+// What a client without the key can try: how far does it come?
+class NoKey : public LinkAttack {
+ public:
+  void expect_no_handshake(int version, const char* ciphers) {
+    start_head(link_config(0));
+    run_beside(io, [&] {
+      const RawSocket socket(port);
+      SSL_CTX* ctx = SSL_CTX_new(TLS_client_method());
+      SSL_CTX_set_min_proto_version(ctx, version);
+      SSL_CTX_set_max_proto_version(ctx, version);
+      if (ciphers != nullptr) {
+        EXPECT_EQ(SSL_CTX_set_cipher_list(ctx, ciphers), 1);
+      }
+      SSL_CTX_set_verify(ctx, SSL_VERIFY_NONE, nullptr);
+      SSL* ssl = SSL_new(ctx);
+      SSL_set_fd(ssl, socket.fd());
+      EXPECT_LE(SSL_connect(ssl), 0);
+      SSL_free(ssl);
+      SSL_CTX_free(ctx);
+    });
+    ASSERT_TRUE(run_until(io, [&] { return head->handler.refusals.size() == 1; }));
+    EXPECT_THAT(head->handler.refusals[0], HasSubstr("no TLS"));
+    EXPECT_TRUE(head->handler.ups.empty());
+    expect_healthy();
+  }
+};
+
+TEST_F(NoKey, Tls13IsRefused) {
+  expect_no_handshake(TLS1_3_VERSION, nullptr);
+}
+
+TEST_F(NoKey, Tls12IsRefused) {
+  expect_no_handshake(TLS1_2_VERSION, nullptr);
+}
+
+TEST_F(NoKey, AnonymousTls12IsRefused) {
+  expect_no_handshake(TLS1_2_VERSION, "ADH:AECDH:@SECLEVEL=0");
+}
+
+// Passes one connection on to a port and keeps what its caller said.
+class Recorder {
+ public:
+  explicit Recorder(std::uint32_t to)
+      : acceptor_(io_, {asio::ip::address_v4::loopback(), 0}), thread_([this, to] { run(to); }) {}
+
+  [[nodiscard]] wire::Endpoint endpoint() const {
+    wire::Endpoint out;
+    out.set_address("127.0.0.1");
+    out.set_port(acceptor_.local_endpoint().port());
+    return out;
+  }
+  // After the end of the connection.
+  std::string recorded() {
+    thread_.join();
+    return bytes_;
+  }
+
+ private:
+  void run(std::uint32_t to) {
+    asio::ip::tcp::socket from(io_);
+    acceptor_.accept(from);
+    asio::ip::tcp::socket forward(io_);
+    forward.connect({asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(to)});
+    std::jthread back([&] { pass(forward, from, nullptr); });
+    pass(from, forward, &bytes_);
+  }
+  static void pass(asio::ip::tcp::socket& from, asio::ip::tcp::socket& to, std::string* keep) {
+    std::array<char, 4096> buffer{};
+    asio::error_code error;
+    while (const std::size_t count = from.read_some(asio::buffer(buffer), error)) {
+      if (keep != nullptr) keep->append(buffer.data(), count);
+      asio::write(to, asio::buffer(buffer.data(), count), error);
+    }
+    to.shutdown(asio::socket_base::shutdown_send, error);
+  }
+
+  asio::io_context io_;
+  asio::ip::tcp::acceptor acceptor_;
+  std::string bytes_;
+  std::jthread thread_;
+};
+
+TEST_F(LinkAttack, ARecordedHandshakeIsWorthNothing) {
+  start_head(link_config(0));
+  Recorder recorder(port);
+  {
+    Node daemon(io, link_config(1));
+    daemon.hub->connect(Rank(0), {recorder.endpoint()});
+    ASSERT_TRUE(run_until(io, [&] { return head->handler.ups.size() == 1; }));
+    daemon.hub->shutdown();
+    ASSERT_TRUE(run_until(io, [&] { return head->handler.downs.size() == 1; }));
+  }
+  const std::string bytes = recorder.recorded();
+  ASSERT_GT(bytes.size(), 300U);
+  const std::string before = describe(head->handler);
+  send_plain(bytes);
+  ASSERT_TRUE(run_until(io, [&] { return head->handler.refusals.size() == 1; }));
+  EXPECT_THAT(head->handler.refusals[0], HasSubstr("no TLS"));
+  EXPECT_EQ(describe(head->handler), before);
+  expect_healthy();
+}
+
+TEST_F(LinkAttack, HalfAMessageForEverIsOutlived) {
+  LinkConfig config = link_config(0);
+  config.heartbeat_timeout_ms = 300;
+  start_head(config);
+  run_beside(io, [&] {
+    RawTlsPeer peer(port, kDvm, kKey);
+    peer.write(MessageClass::kControl, hello_message(link_config(1)));
+    // The first frame of a message of 60 MB, and more announced than ever comes.
+    peer.write(std::string("\x0c\x00\x00\x00\x01\x01\x00\x00\x94\x03\x00\x00\x00\x00half", 18));
+    static_cast<void>(peer.read_to_end());
+  });
+  ASSERT_EQ(head->handler.downs.size(), 1U);
+  EXPECT_EQ(head->handler.downs[0].end, LinkEnd::kSilent);
+  EXPECT_TRUE(head->handler.messages.empty());
+  expect_healthy();
+}
+
+TEST_F(LinkAttack, AMessageCutOffByTheEndOfTheConnectionIsNotDelivered) {
+  start_head(link_config(0));
+  run_beside(io, [&] {
+    RawTlsPeer peer(port, kDvm, kKey);
+    peer.write(MessageClass::kControl, hello_message(link_config(1)));
+    peer.write(std::string("\x0c\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x08", 15));
+  });
+  ASSERT_TRUE(run_until(io, [&] { return head->handler.downs.size() == 1; }));
+  EXPECT_TRUE(head->handler.messages.empty());
+  expect_healthy();
 }
 
 // A TLS server that offers a certificate of its own making instead of the key.

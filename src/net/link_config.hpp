@@ -22,7 +22,8 @@ struct LinkConfig {
   std::uint32_t connect_timeout_ms = 5000;     // per endpoint
   std::uint32_t flush_timeout_ms = 3000;       // for what is queued when a link is closed
   std::size_t max_message_bytes = kDefaultMaxMessageBytes;
-  std::size_t max_unauthenticated = 64;  // incoming links whose handshake is not complete
+  std::size_t max_unauthenticated = 256;  // incoming links whose handshake is not complete
+  std::size_t max_silent = 1024;          // callers that have not said a word
 };
 
 // Why a link ended, as far as a decision hangs on it.

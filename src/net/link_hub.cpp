@@ -9,6 +9,7 @@
 #include <asio/post.hpp>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "net/endpoint.hpp"
@@ -47,6 +48,19 @@ Result<tcp::acceptor> open_acceptor(asio::io_context& io, const std::string& add
   return acceptor;
 }
 
+const char* end_name(LinkEnd end) {
+  switch (end) {
+    case LinkEnd::kSilent:
+      return "silent";
+    case LinkEnd::kRefused:
+      return "hello";
+    case LinkEnd::kProtocol:
+      return "protocol";
+    default:
+      return "closed";
+  }
+}
+
 }  // namespace
 
 class LinkHub::Impl final : public std::enable_shared_from_this<Impl>,
@@ -67,6 +81,7 @@ class LinkHub::Impl final : public std::enable_shared_from_this<Impl>,
   void probe(std::vector<wire::Endpoint> endpoints, std::function<void(bool)> answer);
   void shutdown(bool with_goodbye);
   [[nodiscard]] std::size_t queued_bytes(LinkId id) const;
+  [[nodiscard]] std::uint64_t refused() const { return refusals_.total(); }
 
  private:
   struct Dial {
@@ -94,9 +109,10 @@ class LinkHub::Impl final : public std::enable_shared_from_this<Impl>,
   void link_message(Link& link, wire::LinkMessage message, Bytes payload) override;
   void link_ended(Link& link, LinkEnd end, const std::string& text) override;
 
-  void on_accepted(tcp::socket socket) override;
-  void on_accept_trouble(const std::string& text) override { note_refusal(text); }
-  std::uint32_t accept_delay_ms() override;
+  void on_accepted(tcp::socket socket, Admission admission) override;
+  void on_dismissed(tcp::socket socket, Dismissal why) override;
+  void on_accept_trouble(const std::string& text) override { note_refusal("accept", text); }
+  std::uint32_t admit_delay_ms() override;
 
   void dial_next(LinkId id);
   void on_dialled(LinkId id, asio::error_code error, tcp::socket socket);
@@ -105,7 +121,7 @@ class LinkHub::Impl final : public std::enable_shared_from_this<Impl>,
   void probe_next(std::uint64_t id);
   void on_probed(std::uint64_t id, asio::error_code error);
   void forget_incoming(LinkId id);
-  void note_refusal(const std::string& text);
+  void note_refusal(std::string_view cause, const std::string& text);
   LinkId new_id() { return LinkId(++last_id_); }
 
   asio::io_context& io_;
@@ -133,12 +149,13 @@ Result<std::vector<wire::Endpoint>> LinkHub::Impl::listen(const std::string& add
   const std::uint16_t port = acceptor->local_endpoint(error).port();
   auto endpoints = endpoints_to_tell(address, port);
   if (!endpoints) return endpoints;
-  listeners_.push_back(std::make_shared<Listener<tcp>>(io_, std::move(*acceptor), *this));
+  const DoorstepLimits limits{config_.max_silent, config_.handshake_timeout_ms, false};
+  listeners_.push_back(std::make_shared<Listener<tcp>>(io_, std::move(*acceptor), limits, *this));
   listeners_.back()->start();
   return endpoints;
 }
 
-std::uint32_t LinkHub::Impl::accept_delay_ms() {
+std::uint32_t LinkHub::Impl::admit_delay_ms() {
   if (incoming_.size() < config_.max_unauthenticated || incoming_.empty()) return 0;
   const auto oldest = incoming_.begin();
   const auto age = Clock::now() - oldest->second.since;
@@ -148,12 +165,12 @@ std::uint32_t LinkHub::Impl::accept_delay_ms() {
   const auto link = std::move(oldest->second.link);
   incoming_.erase(oldest);
   link->abort();
-  note_refusal(fmt::format("{}: dropped, {} connections wait for their handshake",
-                           link->peer_address(), config_.max_unauthenticated));
+  note_refusal("crowded", fmt::format("{}: dropped, {} connections wait for their handshake",
+                                      link->peer_address(), config_.max_unauthenticated));
   return 0;
 }
 
-void LinkHub::Impl::on_accepted(tcp::socket socket) {
+void LinkHub::Impl::on_accepted(tcp::socket socket, Admission /*admission*/) {
   const LinkId id = new_id();
   auto link =
       std::make_shared<Link>(io_, id, std::nullopt, std::move(socket), *tls_, config_, *this);
@@ -161,13 +178,21 @@ void LinkHub::Impl::on_accepted(tcp::socket socket) {
   link->start();
 }
 
+void LinkHub::Impl::on_dismissed(tcp::socket socket, Dismissal why) {
+  const std::string who = address_text(socket);
+  if (why == Dismissal::kSilent)
+    return note_refusal(
+        "silent", fmt::format("{}: no handshake within {} ms", who, config_.handshake_timeout_ms));
+  note_refusal("crowded", who + ": dropped, it said nothing and others wait to be heard");
+}
+
 void LinkHub::Impl::forget_incoming(LinkId id) {
   if (incoming_.erase(id) == 0) return;
   for (const auto& listener : listeners_) listener->wake();
 }
 
-void LinkHub::Impl::note_refusal(const std::string& text) {
-  if (auto line = refusals_.note(text, Clock::now())) handler_.on_refused(*line);
+void LinkHub::Impl::note_refusal(std::string_view cause, const std::string& text) {
+  if (auto line = refusals_.note(cause, text, Clock::now())) handler_.on_refused(*line);
 }
 
 // ---- connecting ----
@@ -279,9 +304,11 @@ void LinkHub::Impl::link_ended(Link& link, LinkEnd end, const std::string& text)
   }
   if (link.outgoing()) return dial_failed(id, false, text);
   const std::string line = link.peer_address() + ": " + text;
+  const std::string cause =
+      link.tls_failure().empty() ? end_name(end) : "TLS: " + link.tls_failure();
   const bool worth_a_line = !link.hung_up_early();
   forget_incoming(id);
-  if (worth_a_line) note_refusal(line);
+  if (worth_a_line) note_refusal(cause, line);
 }
 
 void LinkHub::Impl::send(LinkId id, bool bulk, const wire::LinkMessage& message, Bytes payload) {
@@ -361,6 +388,10 @@ void LinkHub::shutdown() {
 
 std::size_t LinkHub::queued_bytes(LinkId link) const {
   return impl_->queued_bytes(link);
+}
+
+std::uint64_t LinkHub::refused() const {
+  return impl_->refused();
 }
 
 }  // namespace tide::net

@@ -35,7 +35,8 @@ class LinkHandler {
   // A connect() that did not become a link. `refused`: for certain nobody listens at any endpoint.
   virtual void on_connect_failed(Rank peer, bool refused, const std::string& text) = 0;
   virtual void on_message(LinkId link, wire::LinkMessage message, Bytes payload) = 0;
-  // Somebody was turned away before it became a link: a line for the log, at most one per second.
+  // Somebody was turned away before it became a link: a line for the log, at most one per second
+  // and cause.
   virtual void on_refused(const std::string& text) = 0;
 };
 
@@ -72,6 +73,9 @@ class LinkHub {
 
   // Bytes waiting to be sent on a link; 0 when it is not there.
   [[nodiscard]] std::size_t queued_bytes(LinkId link) const;
+
+  // Callers turned away so far.
+  [[nodiscard]] std::uint64_t refused() const;
 
  private:
   class Impl;

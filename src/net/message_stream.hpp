@@ -12,6 +12,7 @@
 #include <asio/write.hpp>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -33,6 +34,9 @@ class MessageStream : public std::enable_shared_from_this<MessageStream<Stream>>
    public:
     virtual ~Handler() = default;
     virtual void on_stream_message(RawMessage message) = 0;
+    // After everything that came with one read was handed over: what is kept of messages that are
+    // not complete. May finish or abort the stream.
+    virtual void on_stream_held(std::size_t bytes) { static_cast<void>(bytes); }
     // The stream is over and closed: the peer's end, a failure, or a frame that broke the rules
     // (kProtocol).
     virtual void on_stream_end(const Error& error) = 0;
@@ -63,6 +67,10 @@ class MessageStream : public std::enable_shared_from_this<MessageStream<Stream>>
     read();
   }
 
+  // Takes no further message while the headers that wait to be sent are longer than this: a peer
+  // that asks and never reads the answers is not asked any more. Payloads have their own limits.
+  void pause_above(std::size_t queued_header_bytes) { pause_above_ = queued_header_bytes; }
+
   // Queues a message; an Error (and nothing queued) when it is too large.
   Status send(RawMessage message) {
     if (closed_ || finishing_ || write_broken_) return ok_status();
@@ -79,6 +87,7 @@ class MessageStream : public std::enable_shared_from_this<MessageStream<Stream>>
     if (closed_ || finishing_) return;
     handler_ = nullptr;
     finishing_ = true;
+    resume();
     flush_deadline_.expires_after(std::chrono::milliseconds(started_ ? timeout_ms : 0));
     flush_deadline_.async_wait([self = this->shared_from_this()](asio::error_code error) {
       if (!error) self->close();
@@ -110,18 +119,37 @@ class MessageStream : public std::enable_shared_from_this<MessageStream<Stream>>
     if (error) return end(lost(error));
     last_received_ = Clock::now();
     if (!finishing_) {
-      const Status status = decoder_.feed(std::string_view(read_buffer_.data(), count), inbox_);
-      deliver();
-      if (!status && !finishing_) return end(status.error());
+      feed_status_ = decoder_.feed(std::string_view(read_buffer_.data(), count), inbox_);
+      if (!deliver()) return;
     }
     if (!closed_) read();
   }
 
-  // The handler may finish or abort the stream with any message; the rest is dropped then.
-  void deliver() {
-    for (RawMessage& message : inbox_)
-      if (handler_ != nullptr) handler_->on_stream_message(std::move(message));
+  // The handler may finish or abort the stream with any message; the rest is dropped then. False
+  // when nothing is to be read now.
+  bool deliver() {
+    while (next_in_inbox_ < inbox_.size() && handler_ != nullptr) {
+      if (!write_broken_ && encoder_.queued_header_bytes() > pause_above_) {
+        paused_ = true;
+        return false;
+      }
+      handler_->on_stream_message(std::move(inbox_[next_in_inbox_++]));
+    }
     inbox_.clear();
+    next_in_inbox_ = 0;
+    if (!feed_status_ && !finishing_) {
+      end(feed_status_.error());
+      return false;
+    }
+    if (handler_ != nullptr) handler_->on_stream_held(decoder_.held_bytes());
+    return true;
+  }
+
+  void resume() {
+    if (!std::exchange(paused_, false)) return;
+    asio::post(io_, [self = this->shared_from_this()] {
+      if (!self->closed_ && self->deliver() && !self->closed_) self->read();
+    });
   }
 
   // Posted, so that all that one turn of the loop sends goes out in one write.
@@ -158,6 +186,7 @@ class MessageStream : public std::enable_shared_from_this<MessageStream<Stream>>
     if (closed_) return;
     if (error) write_broken_ = true;
     last_sent_ = Clock::now();
+    if (write_broken_ || encoder_.queued_header_bytes() <= pause_above_ / 2) resume();
     write();
   }
 
@@ -191,10 +220,14 @@ class MessageStream : public std::enable_shared_from_this<MessageStream<Stream>>
   bool write_broken_ = false;
   bool finishing_ = false;
   bool closed_ = false;
+  bool paused_ = false;  // the answers have to be read first
+  std::size_t pause_above_ = std::numeric_limits<std::size_t>::max();
   Clock::time_point last_sent_;
   Clock::time_point last_received_;
   std::string batch_;
   std::vector<RawMessage> inbox_;
+  std::size_t next_in_inbox_ = 0;
+  Status feed_status_ = ok_status();
   std::array<char, kReadBytes> read_buffer_;
 };
 

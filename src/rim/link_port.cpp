@@ -35,7 +35,6 @@ LinkPort::LinkPort(asio::io_context& io, net::LinkConfig config, Counters& count
       messages_out_(counters.counter("link.messages_out")),
       bulk_bytes_in_(counters.counter("link.payload_bytes_in")),
       links_up_(counters.counter("link.established")),
-      refused_(counters.counter("link.refused")),
       hub_(io, std::move(config), *this) {}
 
 void LinkPort::perform(core::Connect action) {
@@ -77,7 +76,6 @@ void LinkPort::on_message(LinkId link, wire::LinkMessage message, Bytes payload)
 }
 
 void LinkPort::on_refused(const std::string& text) {
-  refused_.add();
   log_warning("a connection was refused: " + text);
 }
 

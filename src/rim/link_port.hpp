@@ -28,6 +28,8 @@ class LinkPort : private net::LinkHandler {
   void perform(const core::CloseLink& action);
   void probe(const core::Probe& action, std::function<void(bool refused)> answer);
   void shutdown() { hub_.shutdown(); }
+  // Callers turned away so far, those that got no line in the log included.
+  [[nodiscard]] std::uint64_t refused() const { return hub_.refused(); }
 
  private:
   void on_link_up(LinkId link, Rank peer, Incarnation incarnation, std::uint32_t campaign,
@@ -42,7 +44,6 @@ class LinkPort : private net::LinkHandler {
   Counter messages_out_;
   Counter bulk_bytes_in_;
   Counter links_up_;
-  Counter refused_;
   net::LinkHub hub_;
 };
 

@@ -8,4 +8,11 @@ namespace tide {
 // Processes of one job. Reports about all of them must fit into one message.
 inline constexpr std::uint32_t kMaxProcessesPerJob = 131'072;
 
+// Ranks of daemons ever given out in one DVM. It bounds what a single number in a message can make
+// a receiver allocate.
+inline constexpr std::uint32_t kMaxDaemonRanks = 1U << 22U;
+
+// Jobs of one client that have not ended.
+inline constexpr std::uint32_t kMaxJobsPerClient = 10'000;
+
 }  // namespace tide
