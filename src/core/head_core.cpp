@@ -87,7 +87,7 @@ void HeadCore::on_ready() {
 
 void HeadCore::on_start_failed(const std::string& reason) {
   failure_ = reason;
-  out_.emplace_back(Progress{fmt::format("the DVM could not be started: {}", reason)});
+  out_.emplace_back(Progress{fmt::format("the DVM could not be started: {}", reason), true});
   begin_end("the DVM could not be started", true);
 }
 
@@ -157,13 +157,13 @@ void HeadCore::deliver(Rank origin, const wire::UpBody& body, const Bytes& paylo
       jobs_.on_proc_failed(origin, body.proc_failed());
       return;
     case wire::UpBody::kStream:
-      jobs_.on_stream(body.stream(), payload);
+      jobs_.on_stream(origin, body.stream(), payload);
       return;
     case wire::UpBody::kOutputComplete:
       jobs_.on_output_complete(origin, JobId(body.output_complete().job()));
       return;
     case wire::UpBody::kInputCredit:
-      jobs_.on_input_credit(body.input_credit());
+      jobs_.on_input_credit(origin, body.input_credit());
       return;
     case wire::UpBody::BODY_NOT_SET:
       return;
@@ -259,10 +259,10 @@ void HeadCore::handle(const ClientMessage& event) {
       begin_end("the DVM is taken down", request.down().force());
       return;
     case wire::ClientRequest::kCredit:
-      jobs_.credit(request.credit());
+      jobs_.credit(event.client, request.credit());
       return;
     case wire::ClientRequest::kInput:
-      jobs_.input(request.input(), event.payload);
+      jobs_.input(event.client, request.input(), event.payload);
       return;
     case wire::ClientRequest::kRelease: {
       wire::Operation operation;

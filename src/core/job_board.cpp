@@ -75,14 +75,25 @@ void JobBoard::reply(const Job& job, wire::ClientReply reply, Bytes payload) {
 }
 
 void JobBoard::submit(ClientId client, std::uint32_t request, wire::JobSpec spec) {
+  Status acceptable = ok_status();
   if (auto problem = bad_spec(spec); !problem.empty()) {
+    acceptable = Error{ErrorCode::kInvalidArgument, std::move(problem)};
+  } else if (const auto jobs = unended_.find(client);
+             jobs != unended_.end() && jobs->second >= kMaxJobsPerClient) {
+    acceptable = Error{ErrorCode::kOutOfResources,
+                       fmt::format("this client has {} jobs that have not ended, and may not have "
+                                   "more; wait for some of them",
+                                   jobs->second)};
+  }
+  if (!acceptable) {
     wire::ClientReply refusal;
     refusal.set_request(request);
-    refusal.mutable_error()->set_code(static_cast<std::uint32_t>(ErrorCode::kInvalidArgument));
-    refusal.mutable_error()->set_message(std::move(problem));
+    refusal.mutable_error()->set_code(static_cast<std::uint32_t>(acceptable.error().code));
+    refusal.mutable_error()->set_message(acceptable.error().message);
     out_.emplace_back(Reply{client, std::move(refusal), {}});
     return;
   }
+  ++unended_[client];
   const JobId id{next_job_++};
   Job& job = jobs_[id];
   job.id = id;
@@ -329,6 +340,10 @@ void JobBoard::clean_up(const Job& job) {
     if (job.scattered && roster_.find(rank) != nullptr) list.emplace_back(rank, std::move(body));
   }
   if (!list.empty()) daemons_.scatter(std::move(list), nullptr, {});
+  if (const auto jobs = job.owner ? unended_.find(*job.owner) : unended_.end();
+      jobs != unended_.end() && --jobs->second == 0) {
+    unended_.erase(jobs);
+  }
   auto status = status_of(job, now_ms_);
   status.set_ended(true);
   history_.push_back(std::move(status));

@@ -37,15 +37,16 @@ class JobBoard {
   void set_now(std::uint64_t now_ms) { now_ms_ = now_ms; }
   void submit(ClientId client, std::uint32_t request, wire::JobSpec spec);
   Status kill(const wire::KillJob& order);
-  void credit(const wire::ClientCredit& credit);
-  void input(const wire::ClientInput& input, const Bytes& data);
+  // Of a job that is not the client's: ignored.
+  void credit(ClientId client, const wire::ClientCredit& credit);
+  void input(ClientId client, const wire::ClientInput& input, const Bytes& data);
   void client_gone(ClientId client);
 
-  // ---- daemons ----
+  // ---- daemons; what one says about processes that it does not host is ignored ----
   void on_proc_failed(Rank daemon, const wire::ProcReport& report);
-  void on_stream(const wire::StreamChunk& chunk, const Bytes& data);
+  void on_stream(Rank daemon, const wire::StreamChunk& chunk, const Bytes& data);
   void on_output_complete(Rank daemon, JobId id);
-  void on_input_credit(const wire::InputCredit& credit);
+  void on_input_credit(Rank daemon, const wire::InputCredit& credit);
   void on_reduction(const wire::Reduction& reduction);
   void on_node_lost(const Node& node, const std::string& reason);
 
@@ -127,6 +128,8 @@ class JobBoard {
   [[nodiscard]] std::string describe_failure(const Job& job, Rank daemon,
                                              const wire::ProcReport& report) const;
   void give_back_slots(const Job& job, Rank daemon);
+  static bool hosts(const Job& job, Rank daemon, std::uint32_t rank);
+  void grant(const Job& job, const wire::ClientCredit& credit);
 
   Job* find(JobId id);
   Job* find(const wire::JobRef& ref);
@@ -142,7 +145,8 @@ class JobBoard {
   std::map<JobId, Job> jobs_;
   std::deque<wire::JobStatus> history_;  // newest last
   std::deque<Transition> transitions_;
-  std::vector<JobId> early_;  // arrived before the DVM was ready
+  std::map<ClientId, std::uint32_t> unended_;  // jobs by owner
+  std::vector<JobId> early_;                   // arrived before the DVM was ready
   bool running_transitions_ = false;
   std::uint32_t next_job_ = 1;
   std::uint64_t now_ms_ = 0;

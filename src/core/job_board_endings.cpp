@@ -36,6 +36,10 @@ std::string command_of(const wire::JobSpec& spec) {
 
 // ---- reports of daemons ----
 
+bool JobBoard::hosts(const Job& job, Rank daemon, std::uint32_t rank) {
+  return rank < job.placements.size() && job.placements[rank].daemon == daemon;
+}
+
 void JobBoard::on_reduction(const wire::Reduction& reduction) {
   Job* job = find(JobId(reduction.id().job()));
   if (job == nullptr) return;
@@ -68,7 +72,8 @@ void JobBoard::on_reduction(const wire::Reduction& reduction) {
 }
 
 void JobBoard::take_report(Job& job, Rank daemon, const wire::ProcReport& report, bool final) {
-  if (report.rank() >= job.procs.size()) return;
+  if (!hosts(job, daemon, report.rank()) || report.rank() >= job.procs.size()) return;
+  if (report.signal() < 0 || report.signal() >= NSIG) return;
   Proc& proc = job.procs[report.rank()];
   const auto state = static_cast<ProcState>(report.state());
   if (report.pid() != 0) proc.pid = report.pid();
@@ -145,16 +150,19 @@ void JobBoard::on_node_lost(const Node& node, const std::string& reason) {
 
 // ---- between the processes and the owner ----
 
-void JobBoard::on_stream(const wire::StreamChunk& chunk, const Bytes& data) {
+void JobBoard::on_stream(Rank daemon, const wire::StreamChunk& chunk, const Bytes& data) {
   Job* job = find(JobId(chunk.job()));
-  if (job == nullptr) return;
+  if (job == nullptr || !hosts(*job, daemon, chunk.rank()) ||
+      !wire::Stream_IsValid(chunk.stream())) {
+    return;
+  }
   if (!job->owner) {  // nobody reads: the bytes are dropped, and the process must not stall
     wire::ClientCredit back;
     back.set_job(chunk.job());
     back.set_rank(chunk.rank());
     back.set_stream(chunk.stream());
     back.set_bytes(static_cast<std::uint32_t>(data.size()));
-    credit(back);
+    grant(*job, back);
     return;
   }
   wire::ClientReply output;
@@ -164,11 +172,16 @@ void JobBoard::on_stream(const wire::StreamChunk& chunk, const Bytes& data) {
   reply(*job, std::move(output), data);
 }
 
-void JobBoard::credit(const wire::ClientCredit& credit) {
+void JobBoard::credit(ClientId client, const wire::ClientCredit& credit) {
   const Job* job = find(JobId(credit.job()));
-  if (job == nullptr || credit.rank() >= job->placements.size()) return;
-  const Rank daemon = job->placements[credit.rank()].daemon;
-  if (job->shares.at(daemon).settled()) return;
+  if (job != nullptr && job->owner == client) grant(*job, credit);
+}
+
+void JobBoard::grant(const Job& job, const wire::ClientCredit& credit) {
+  if (credit.rank() >= job.placements.size()) return;
+  const Rank daemon = job.placements[credit.rank()].daemon;
+  const auto share = job.shares.find(daemon);
+  if (share == job.shares.end() || share->second.settled()) return;
   wire::DownBody body;
   auto* down = body.mutable_credit();
   down->set_job(credit.job());
@@ -178,9 +191,9 @@ void JobBoard::credit(const wire::ClientCredit& credit) {
   daemons_.scatter({{daemon, std::move(body)}}, nullptr, {});
 }
 
-void JobBoard::input(const wire::ClientInput& input, const Bytes& data) {
+void JobBoard::input(ClientId client, const wire::ClientInput& input, const Bytes& data) {
   const Job* job = find(JobId(input.job()));
-  if (job == nullptr || job->spec.stdin_rank() < 0) return;
+  if (job == nullptr || job->owner != client || job->spec.stdin_rank() < 0) return;
   const auto rank = static_cast<std::uint32_t>(job->spec.stdin_rank());
   if (!job->scattered || rank >= job->placements.size()) return;
   wire::DownBody body;
@@ -190,9 +203,10 @@ void JobBoard::input(const wire::ClientInput& input, const Bytes& data) {
   daemons_.scatter({{job->placements[rank].daemon, std::move(body)}}, nullptr, data);
 }
 
-void JobBoard::on_input_credit(const wire::InputCredit& credit) {
+void JobBoard::on_input_credit(Rank daemon, const wire::InputCredit& credit) {
   const Job* job = find(JobId(credit.job()));
-  if (job == nullptr) return;
+  if (job == nullptr || job->spec.stdin_rank() < 0) return;
+  if (!hosts(*job, daemon, static_cast<std::uint32_t>(job->spec.stdin_rank()))) return;
   wire::ClientReply grant;
   grant.mutable_input_credit()->set_job(credit.job());
   grant.mutable_input_credit()->set_bytes(credit.bytes());
@@ -232,6 +246,7 @@ void JobBoard::client_gone(ClientId client) {
   for (auto& [id, job] : jobs_) {
     if (job.owner != client) continue;
     job.owner.reset();
+    unended_.erase(client);
     fail(job, JobState::kKilledByCmd, exit_status_of_signal(SIGTERM),
          fmt::format("job {}: ended because its client went away", job.nspace), SIGTERM);
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -44,6 +45,14 @@ void LocalJobs::launch(const wire::LaunchCommon& common, const wire::LaunchSlice
   const JobId id{slice.job()};
   const auto known = jobs_.find(id);
   if (known != jobs_.end() && known->second.common.attempt() >= slice.attempt()) return;
+  const bool sound =
+      std::all_of(slice.procs().begin(), slice.procs().end(), [&](const wire::LaunchProc& proc) {
+        return proc.app() < static_cast<std::uint32_t>(common.apps_size());
+      });
+  if (!sound) {
+    notes_.add(Subsystem::kOdls, 0, "job {}: a launch without its programs is ignored", id.value());
+    return;
+  }
   Job& job = jobs_[id];
   job = Job{};
   job.common = common;

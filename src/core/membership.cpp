@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "wire/limits.hpp"
 
 namespace tide::core {
 
@@ -15,7 +16,22 @@ Member member_from(const wire::DaemonInfo& info) {
                 info.slots()};
 }
 
+template <class Infos>
+bool all_below_limit(std::uint32_t span, const Infos& infos) {
+  return span <= kMaxDaemonRanks && std::all_of(infos.begin(), infos.end(), [](const auto& info) {
+           return info.rank() < kMaxDaemonRanks;
+         });
+}
+
 }  // namespace
+
+bool Membership::plausible(const wire::MembershipChange& change) {
+  return all_below_limit(change.span(), change.joined());
+}
+
+bool Membership::plausible(const wire::Snapshot& snapshot) {
+  return all_below_limit(snapshot.span(), snapshot.members());
+}
 
 Membership::Membership(std::uint32_t radix) : radix_(radix) {
   members_.emplace(kHeadRank, Member{});

@@ -36,6 +36,10 @@ class Membership {
     return rank.value() < span_ && !members_.contains(rank);
   }
 
+  // Can this be, whoever says so? What is not must be neither applied nor loaded.
+  static bool plausible(const wire::MembershipChange& change);
+  static bool plausible(const wire::Snapshot& snapshot);
+
   // Applies the operation of the next serial. Other kinds of operations only advance the serial.
   void apply(const wire::Operation& operation);
   void load(const wire::Snapshot& snapshot);

@@ -107,6 +107,7 @@ class Overlay {
     Serial sent{0};                        // operations forwarded on it, for a child
     std::optional<wire::Attach> attach{};  // arrived before the peer's membership was known
     bool overdue = false;                  // pending since before the last sweep
+    bool lied = false;                     // and that was said once
   };
 
   void send(LinkId link, wire::LinkMessage message, Bytes payload = {});
@@ -114,6 +115,9 @@ class Overlay {
 
   void on_incoming_link(const LinkUp& event);
   void on_child_message(LinkId id, const MessageIn& event);
+  void on_child_reduction(LinkId id, const wire::Reduction& reduction);
+  [[nodiscard]] bool may_speak_for(Rank peer, Rank origin) const;
+  void note_lie(LinkId id, const std::string& what);
   void on_parent_message(const MessageIn& event);
   void drop_child(LinkId id, const Link& link, const LinkDown& event);
   void sweep_pending_links();

@@ -76,9 +76,13 @@ void Overlay::on_child_message(LinkId id, const MessageIn& event) {
       return;
     }
     case wire::LinkMessage::kUp: {
+      const Rank origin{event.message.up().origin()};
+      if (!may_speak_for(links_.at(id).peer, origin)) {
+        note_lie(id, fmt::format("speaks for rank {}", origin.value()));
+        return;
+      }
       // Heard through another child: it moved there, and what still went to its old link here would
       // be lost after the request to send again.
-      const Rank origin{event.message.up().origin()};
       if (origin != links_.at(id).peer) children_.erase(origin);
       if (is_head()) {
         listener_.on_up(event.message.up(), event.payload);
@@ -88,15 +92,40 @@ void Overlay::on_child_message(LinkId id, const MessageIn& event) {
       return;
     }
     case wire::LinkMessage::kReduction:
-      if (is_head()) {
-        listener_.on_reduction(event.message.reduction());
-      } else {
-        contribute(event.message.reduction());
-      }
+      on_child_reduction(id, event.message.reduction());
       return;
     default:
       return;
   }
+}
+
+// Relays merge what they are given, so one false contribution must not cost the others.
+void Overlay::on_child_reduction(LinkId id, const wire::Reduction& reduction) {
+  if (!is_head()) return contribute(reduction);
+  const Rank peer = links_.at(id).peer;
+  wire::Reduction honest = reduction;
+  auto& all = *honest.mutable_contributions();
+  for (int i = all.size() - 1; i >= 0; --i) {
+    if (may_speak_for(peer, Rank(all.Get(i).rank()))) continue;
+    note_lie(id, fmt::format("contributes for rank {}", all.Get(i).rank()));
+    all.DeleteSubrange(i, 1);
+  }
+  if (!all.empty()) listener_.on_reduction(honest);
+}
+
+// A daemon speaks for itself and for those below it. The head can tell: whoever relays for somebody
+// was above it in some earlier tree, and stays so while both live. A relay may know less of the
+// tree than its children do, and leaves the decision to the head.
+bool Overlay::may_speak_for(Rank peer, Rank origin) const {
+  return !is_head() || membership_.tree().is_ancestor_or_self(peer, origin) ||
+         membership_.find(origin) == nullptr;
+}
+
+void Overlay::note_lie(LinkId id, const std::string& what) {
+  Link& link = links_.at(id);
+  if (std::exchange(link.lied, true)) return;
+  notes_.add(Subsystem::kErrmgr, 0, "rank {} {}, which is not below it; this is ignored",
+             link.peer.value(), what);
 }
 
 // ---- attaching ----
@@ -118,6 +147,10 @@ void Overlay::adopt(LinkId id, const wire::Attach& attach) {
   const auto older = children_.find(link.peer);
   if (older != children_.end() && older->second != id) {
     close(older->second, wire::GOODBYE_MOVED, "replaced by a newer link");
+  }
+  if (is_head() && attach.applied() > membership_.serial().value()) {
+    close(id, wire::GOODBYE_REFUSED, "it claims operations that never were");
+    return;
   }
   const bool missed_too_much = attach.applied() < membership_.serial().value() &&
                                (log_.empty() || log_.front().serial() > attach.applied() + 1);
@@ -152,6 +185,10 @@ void Overlay::welcome(LinkId link) {
 
 void Overlay::on_snapshot(const wire::Snapshot& snapshot) {
   if (joined_) return;
+  if (!Membership::plausible(snapshot)) {
+    listener_.on_cut_off("the head described a DVM that can't be");
+    return;
+  }
   membership_.load(snapshot);
   joined_ = true;
   adopt_pending();
@@ -172,7 +209,12 @@ Serial Overlay::broadcast(wire::Operation operation) {
 
 void Overlay::on_operation(const wire::Operation& operation) {
   // Each path delivers in order, but two paths may be open while a daemon moves.
-  if (operation.serial() == membership_.serial().value() + 1) apply_and_forward(operation);
+  if (operation.serial() != membership_.serial().value() + 1) return;
+  if (!Membership::plausible(operation.membership())) {
+    listener_.on_cut_off("an operation describes a DVM that can't be");
+    return;
+  }
+  apply_and_forward(operation);
 }
 
 void Overlay::apply_and_forward(const wire::Operation& operation) {

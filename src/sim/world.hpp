@@ -62,6 +62,8 @@ class World {
   void crash_at(std::uint64_t at_ms, Rank rank);     // the launcher sees it
   void freeze_at(std::uint64_t at_ms, Rank rank);    // for good: it neither answers nor ends
   void cut_link_at(std::uint64_t at_ms, Rank rank);  // the link to its parent breaks, both live
+  // The daemon, if it hangs on the head, says things there in the name of others and about them.
+  void lie_at(std::uint64_t at_ms, Rank rank);
   void take_down_at(std::uint64_t at_ms);
 
   // Runs until nothing is left to happen or the virtual time is over. False: time was over.
@@ -103,6 +105,8 @@ class World {
   void send(LinkId from, const core::Send& message);
   void close(LinkId from, core::LinkEnd end, const std::string& text);
   void break_links_of(Rank rank, std::uint64_t noticed_after_ms, const std::string& text);
+  wire::LinkMessage false_word(Rank victim, std::uint64_t seq);
+  wire::LinkMessage false_contribution(Rank victim);
   void post_link_event(Rank to, core::DaemonEvent event);
   bool alive(Rank rank) const;
   bool responsive(Rank rank) const;

@@ -182,6 +182,32 @@ TEST(World, CutLinksLoseNothing) {
   }
 }
 
+// A daemon that has the key and lies is believed about itself and those below it, and no further.
+TEST(World, LiesAboutOthersChangeNothing) {
+  for (std::uint64_t seed = first_seed(); seed <= last_seed(); ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    std::mt19937_64 rng(seed * 4241);
+    const auto nodes = 3 + static_cast<std::uint32_t>(rng() % 12);
+    World world({.seed = seed, .nodes = nodes, .radix = rng() % 2 == 0 ? 2U : 64U});
+    world.start_dvm();
+    world.run(400);
+    ASSERT_TRUE(world.ready());
+    for (int i = 0; i < 10; ++i)
+      world.lie_at(400 + rng() % 200, Rank(1 + static_cast<std::uint32_t>(rng() % nodes)));
+    if (seed % 2 == 0)
+      world.cut_link_at(400 + rng() % 200, Rank(1 + static_cast<std::uint32_t>(rng() % nodes)));
+    for (int i = 0; i < 6; ++i) world.submit_at(400 + rng() % 150, nodes);
+    ASSERT_TRUE(world.run(kLimitMs)) << tail(world);
+    EXPECT_EQ(world.check_converged(), "");
+    for (const auto& outcome : world.outcomes()) {
+      EXPECT_EQ(outcome.answers, 1) << "job " << outcome.number;
+      EXPECT_EQ(outcome.exit_status, 0) << "job " << outcome.number;
+      expect_complete_output(world, outcome, nodes);
+    }
+    if (HasFailure()) FAIL() << tail(world);
+  }
+}
+
 TEST(World, TakingItDownEndsEverything) {
   for (std::uint64_t seed = first_seed(); seed <= last_seed(); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
