@@ -20,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "base/text.hpp"
 
@@ -158,7 +159,10 @@ class Log {
   Log& operator=(const Log&) = delete;
   ~Log() {
     // Twice the time that a stalled reader is given, so in effect always until all is written.
-    flush(2 * kStallTimeoutMs);
+    if (!flush(2 * kStallTimeoutMs)) {
+      abandon();
+      return;
+    }
     sink_->report_rest();
     logger_.reset();
     pool_.reset();  // joins the thread, which uses the sink until then
@@ -187,6 +191,18 @@ class Log {
   }
 
  private:
+  // The disk holds the writing thread and may never let it go. The program must end all the same:
+  // the thread and what it uses are left to the end of the process.
+  void abandon() {
+    struct Left {
+      std::shared_ptr<LineSink> sink;
+      std::shared_ptr<thread_pool> pool;
+      std::shared_ptr<spdlog::async_logger> logger;
+    };
+    static auto* const left = new std::vector<Left>;
+    left->push_back({std::move(sink_), std::move(pool_), std::move(logger_)});
+  }
+
   std::map<std::string, int, std::less<>> verbosity_;
   std::shared_ptr<LineSink> sink_;
   std::shared_ptr<thread_pool> pool_;
