@@ -1,6 +1,7 @@
 #include "base/flight_recorder.hpp"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -54,6 +55,9 @@ void on_crash(int signal) {
   const int saved_errno = errno;
   // First of all, so that a crash in here, or the one raised below, takes its usual course.
   restore_handlers();
+  // A core file would hold the DVM's key, and the DVM may live on without this process. Done here
+  // and not at the start, where it would hide a healthy process from its own user's tools.
+  ::prctl(PR_SET_DUMPABLE, 0);
   const FlightRecorder* const recorder = crash_dump.recorder;
   crash_dump.recorder = nullptr;
   if (recorder != nullptr) {
