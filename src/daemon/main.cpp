@@ -1,5 +1,6 @@
 // prted: the warden above local daemons, or the daemon of one node. Started by a head, not by hand.
 #include <fcntl.h>
+#include <google/protobuf/stubs/logging.h>
 #include <unistd.h>
 
 #include <array>
@@ -90,6 +91,8 @@ int run_daemon() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // It would write a line for every bad message that a peer sends; ours are rate-limited.
+  google::protobuf::SetLogHandler(nullptr);
   tide::open_missing_standard_descriptors();
   const std::string_view first = argc > 1 ? argv[1] : "";
   if (first == "--warden" && argc > 3) {

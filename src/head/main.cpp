@@ -1,6 +1,7 @@
 // prte: the head of a DVM.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <google/protobuf/stubs/logging.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -148,9 +149,9 @@ int serve_in(HeadSetup setup, ReadyPipe& pipe) {
   };
   int status = 1;
   {
-    HeadProgram program(std::move(setup),
-                        {.ready = [&](const DvmInfo& ready) { announce(options, ready, pipe); },
-                         .progress = show});
+    HeadProgram program(
+        std::move(setup),
+        {.ready = [&](const DvmInfo& ready) { announce(options, ready, pipe); }, .progress = show});
     status = program.run();
   }
   log_shutdown();
@@ -187,6 +188,8 @@ int serve(const HeadOptions& options, Params params, Failpoints failpoints, Read
 int main(int argc, char** argv) {
   using namespace tide;
   using namespace tide::head;
+  // It would write a line for every bad message that a peer sends; ours are rate-limited.
+  google::protobuf::SetLogHandler(nullptr);
   open_missing_standard_descriptors();
   auto parsed = parse_options(argc, argv);
   if (!parsed) return fail(parsed.error().message, 2);

@@ -143,7 +143,8 @@ def test_ten_thousand_that_never_speak(dvm, door):
     assert len(os.listdir(f"/proc/{dvm.head_pid()}/fd")) < 1500
     memory.assert_grown_at_most(64 << 10)
     wait_for_line(dvm, "others wait to be heard")
-    assert dvm.status()["counters"][f"{'link' if door == 'link' else 'client'}.refused"] >= CROWD - 1100
+    refused = f"{'link' if door == 'link' else 'client'}.refused"
+    wait_until(lambda: dvm.status()["counters"][refused] >= CROWD - 1100, what="all but a thousand were sent away")
     knocking.disperse(crowd)
     assert len(lines_about(dvm, "refused")) < 60, "a flood of refusals is no flood of lines"
 
@@ -190,6 +191,20 @@ def test_one_line_each_and_no_flood_of_lines(dvm):
         return any(re.search(r"and \d+ more like this before", line) for line in lines_about(dvm, "http request"))
 
     wait_until(told_how_many, what="the number of those left out")
+
+
+@pytest.mark.noasan("a library is preloaded")
+def test_text_that_is_none_takes_one_line_and_only_ours(known_dvm):
+    """A hello whose DVM is no UTF-8, to a daemon, whose standard error is its log."""
+    dvm_id = known_dvm.status()["dvm"]["id"]
+    pid = known_dvm.daemon_pids()["v1"]
+    inodes = {os.readlink(f"/proc/{pid}/fd/{number}") for number in descriptors(pid)}
+    port = next(int(line.split()[1].split(":")[1], 16) for line in Path("/proc/net/tcp").read_text().splitlines()
+                if line.split()[3] == "0A" and f"socket:[{line.split()[9]}]" in inodes)
+    for _ in range(5):
+        knocking.with_key(port, dvm_id, KNOWN_KEY, knocking.link_hello(b"\xff\xfe", 2, KNOWN_TICKET))
+    wait_for_line(known_dvm, "can't be read", "v1")
+    assert "libprotobuf" not in known_dvm.log_text("v1")
 
 
 # ---- descriptors ----
