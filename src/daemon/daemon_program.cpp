@@ -93,13 +93,19 @@ int DaemonProgram::run(const wire::DaemonBlob& blob, const Params& params) {
   host_.perform_all(core_.start({blob.head().begin(), blob.head().end()}, std::move(report)));
   io_.run();
   remove_crash_dump();
-  // Without a warden it falls to us, unless there is a head that holds it.
-  if (getppid() != parent_ && directory) {
-    if (auto removed = directory->remove_if_abandoned(); !removed) {
-      log_error(removed.error().message);
-    }
-  }
+  if (directory) remove_if_abandoned(blob.run_directory(), *directory);
   return exit_status_;
+}
+
+// Without a warden it falls to us; and without a head too, for the warden may be killed before it
+// comes to that. Where the head lives it holds the directory, and nothing happens.
+void DaemonProgram::remove_if_abandoned(const std::string& path, DvmDirectory& directory) const {
+  const auto info = read_dvm_info(path);
+  const bool head_lives = info && info->alive;
+  if (getppid() == parent_ && head_lives) return;
+  if (auto removed = directory.remove_if_abandoned(); !removed) {
+    log_error(removed.error().message);
+  }
 }
 
 void DaemonProgram::wait_for_signals() {

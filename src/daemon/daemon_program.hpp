@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/counters.hpp"
+#include "base/dvm_directory.hpp"
 #include "base/params.hpp"
 #include "core/daemon_core.hpp"
 #include "exec/process_table.hpp"
@@ -44,6 +45,7 @@ class DaemonProgram : private rim::RimEffects, private exec::ProcessHandler {
   void wait_for_signals();
   void begin_exit(const core::Exit& exit);
   void await_last_process();
+  void remove_if_abandoned(const std::string& path, DvmDirectory& directory) const;
 
   asio::io_context io_;
   Counters counters_;

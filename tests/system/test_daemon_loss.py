@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 
 import pytest
 
@@ -175,3 +176,19 @@ def test_killed_warden_takes_its_nodes_along_and_leaves_nothing(dvm):
     assert dvm.finish(job).returncode == 120
     wait_until(lambda: not any(map(is_alive, pids)) and not dvm.processes(), limit_s=20, what="nothing is left")
     assert not dvm.files_left()
+
+
+@pytest.mark.parametrize("between_s", [0, 0.002, 0.004, 0.008, 0.012, 0.016, 0.024])
+def test_directory_goes_whenever_the_warden_follows_the_head(make_dvm, between_s):
+    """The warden ends the daemons and is killed before it comes to the directory, or before or after that: there is no
+    failpoint in a warden, so it is tried at several moments."""
+    dvm = make_dvm(nodes=12)
+    head = dvm.head_pid()
+    warden = [pid for pid, words in dvm.processes().items() if "--warden" in words][0]
+    dvm.abandon()
+    os.kill(head, signal.SIGKILL)
+    time.sleep(between_s)
+    if is_alive(warden):
+        os.kill(warden, signal.SIGKILL)
+    wait_until(lambda: not dvm.processes(), limit_s=20, what="no process is left")
+    wait_until(lambda: not dvm.files_left(), what="no file is left")
