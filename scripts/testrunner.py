@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from tide_test import conformance, gtest, junit, pytest_lane, repeat  # noqa: E402
 from tide_test.build import Builds  # noqa: E402
 from tide_test.junit import FAILED, Case  # noqa: E402
-from tide_test.suites import LONG_FACTOR, SIM, SUITES, Context, by_name, skipped_reasons, totals  # noqa: E402
+from tide_test.suites import SIM, SUITES, Context, by_name, skipped_reasons, totals  # noqa: E402
 
 SHOWN_FAILURES = 8
 SHOWN_LINES_EACH = 40
@@ -52,7 +52,7 @@ def list_tests(context, names):
         for name, program in gtest.programs(context.builds.folder(context.preset)).items():
             if ("sim" if name == SIM else "unit") in names:
                 say("\n".join(gtest.list_cases(program)))
-    folders = [f"tests/{name}" for name in names if name in ("system", "lint", "conformance")]
+    folders = [f"tests/{name}" for name in names if name in ("system", "lint", "conformance", "chaos")]
     if folders:
         with pytest_lane.scratch_folder() as scratch:
             env = context.environment(context.preset, scratch)
@@ -93,7 +93,7 @@ def run_suite(context, suite, seen):
     seconds = time.monotonic() - began - (context.builds.seconds - built)
     junit.write(results, cases)
     passed, failed, skipped = totals(cases)
-    budget = suite.budget_s * (LONG_FACTOR if context.long else 1)
+    budget = suite.budget(context.long)
     late = "  OVER BUDGET" if seconds > budget else ""
     nothing = "  (no tests)" if not cases else ""
     say(f"{suite.name:<20} {passed:5} passed {failed:4} failed {skipped:4} skipped "

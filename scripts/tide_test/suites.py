@@ -18,6 +18,10 @@ BENCH_LIMIT_S = 120
 LONG_FACTOR = 6  # what --long may take, against the usual limits and budgets
 ASAN_TIME_SCALE = 4
 SYSTEM_TESTS = ["tests/system"]
+CHAOS_TESTS = ["tests/chaos"]
+CHAOS_S, CHAOS_LONG_S = 60, 3600
+CHAOS_ROUND_S, CHAOS_LONG_ROUND_S = 12, 40
+CHAOS_MARGIN_S = 120  # the last round is played out, and a stuck job is waited for
 ASAN_OPTIONS = "detect_leaks=1:abort_on_error=0:halt_on_error=1"
 UBSAN_OPTIONS = "print_stacktrace=1:halt_on_error=1"
 
@@ -45,6 +49,10 @@ class Suite:
     budget_s: int
     about: str
     run: Callable[[Context, Path], list]
+    long_budget_s: int = 0  # with --long, where that is no mere multiple
+
+    def budget(self, long):
+        return (self.long_budget_s or LONG_FACTOR * self.budget_s) if long else self.budget_s
 
 
 def _run_format(context, log):
@@ -161,6 +169,26 @@ def _run_bench_smoke(context, log):
     return cases
 
 
+def _run_chaos(context, log):
+    """The checkers of the chaos command, each shown to fail; then the command itself."""
+    broken = context.builds.ensure(context.preset)
+    if broken:
+        return [broken]
+    seconds = CHAOS_LONG_S if context.long else CHAOS_S
+    kept = context.logs / "chaos"
+    shutil.rmtree(kept, ignore_errors=True)
+    argv = [pytest_lane.PYTHON, context.root / "tests/chaos/chaos", "--seconds", seconds, "--keep", kept,
+            "--round-seconds", CHAOS_LONG_ROUND_S if context.long else CHAOS_ROUND_S]
+    if os.environ.get("TIDE_SEED"):
+        argv += ["--seed", os.environ["TIDE_SEED"]]
+    with pytest_lane.scratch_folder() as scratch:
+        env = context.environment(context.preset, scratch)
+        cases = pytest_lane.run(context.root, CHAOS_TESTS, log, context.limit(LANE_LIMIT_S), env=env, scratch=scratch)
+        outcome = run_logged(argv, log, seconds + CHAOS_MARGIN_S, env=env, cwd=scratch)
+    text = "" if outcome.ok else f"{outcome.describe()}\n{tail(log, 80)}"
+    return [*cases, Case("chaos", f"{seconds} seconds", PASSED if outcome.ok else FAILED, text, outcome.seconds)]
+
+
 SUITES = [
     Suite("format", 10, "layout of the C++ sources", _run_format),
     Suite("lint", 15, "room order, lengths, wording; and that these checks can fail", _run_lint),
@@ -168,6 +196,7 @@ SUITES = [
     Suite("unit", 60, "unit tests beside the code", _run_unit),
     Suite("sim", 60, "the core in the simulator", _run_sim),
     Suite("system", 240, "the real programs on this machine", _run_system),
+    Suite("chaos", 150, "random kills, freezes and disconnects under load", _run_chaos, CHAOS_LONG_S + CHAOS_MARGIN_S),
     Suite("user", 60, "a selection of these as an unprivileged user", _run_user),
     Suite("asan", 480, "unit, sim and system under address and UB sanitizers", _run_asan),
     Suite("bench-smoke", 60, "each benchmark in its smallest form", _run_bench_smoke),
