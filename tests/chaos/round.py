@@ -17,7 +17,6 @@ SUBMITTERS = 5
 SLOTS = 16
 UP_LIMIT_S = 30
 DOWN_LIMIT_S = 30
-GONE_LIMIT_S = 20 * TIME_SCALE  # for all that a DVM started, once it was ended
 LAST_LOAD_S = 1.0
 FAILED_WORDS = "submitter of the chaos command itself"
 
@@ -47,6 +46,7 @@ class Court:
         self.prober.listeners.append(self._close_blows)
         self._job_limit_s = chosen.job_limit * TIME_SCALE
         self._quiet_limit_s = self._job_limit_s / 2  # for what ended jobs left
+        self._gone_limit_s = self._job_limit_s * 2 / 3  # for all that a DVM started, once it was ended
         self._without = set(chosen.without.split(","))
         self.submitters = [
             Submitter(number, self._jobs(seed, number), self._dvm, self.dvm_name, self.words, self._job_limit_s,
@@ -171,11 +171,11 @@ class Court:
                 self._report.complain(FAILED_WORDS, repr(each.fault))
         self.prober.join()
         self.head_pid = 0
-        if found := until_none(self._left_after_the_end, GONE_LIMIT_S):
+        if found := until_none(self._left_after_the_end, self._gone_limit_s):
             self._report.complain("left behind by the DVM", found)
             self._report.keep_stacks_of(each.pid for each in processes_of(self._dvm.tmpdir, self.words)
                                         if str(BIN) in each.command)
-        if found := until_none(lambda: files_below(self._dvm.tmpdir), GONE_LIMIT_S):
+        if found := until_none(lambda: files_below(self._dvm.tmpdir), self._gone_limit_s):
             self._report.complain("files left behind by the DVM", found)
         self._judge_all()
 
