@@ -68,6 +68,7 @@ Status take_job_options(const CommandLine& line, JobRequest& request) {
       if (Status status = parse_output(given.value, request.output); !status) return status;
     }
   }
+  request.job.set_merge_output(request.output.merge_stderr);
   if (const GivenOption* given = line.find(Option::kTimeout)) {
     Result<std::uint32_t> timeout_ms = parse_timeout_ms(given->value);
     if (!timeout_ms) return timeout_ms.error();

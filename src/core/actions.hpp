@@ -55,6 +55,7 @@ struct SpawnProc {  // answered by ProcSpawned or ProcSpawnFailed
   std::vector<wire::EnvDirective> environment;  // of this process alone, after the program's
   std::uint32_t output_window_bytes = 0;        // may be read from each of stdout and stderr
   bool wants_input = false;                     // else standard input is /dev/null
+  bool merge_output = false;  // standard error is the same pipe as standard output
 };
 // To the process group. SIGKILL to one whose leader has ended also gives up its output: what is in
 // the pipes is the last, whoever holds them open.

@@ -291,6 +291,7 @@ void JobBoard::assemble_launch(Job& job) {
   launch.set_mapped_at(roster_.serial().value());
   launch.set_size(static_cast<std::uint32_t>(job.placements.size()));
   launch.set_stdin_rank(job.spec.stdin_rank());
+  launch.set_merge_output(job.spec.merge_output());
   launch.set_window_bytes(window_for(job.placements.size()));
   RankSet participants;
   for (const auto& [rank, share] : job.shares) participants.insert(rank);

@@ -60,6 +60,7 @@ void LocalJobs::launch(const wire::LaunchCommon& common, const wire::LaunchSlice
     Proc proc;
     proc.launch = launch;
     for (auto& stream : proc.streams) stream.credit = common.window_bytes();
+    proc.streams[wire::STDERR].open = !common.merge_output();
     job.procs.emplace(ProcRank(launch.rank()), std::move(proc));
   }
   job.held = applied.value() < common.mapped_at();
@@ -105,6 +106,7 @@ SpawnProc LocalJobs::spawn_request(JobId id, const Job& job, const Proc& proc) c
   set_variable(spawn.environment, "TIDE_LOCAL_RANK", std::to_string(proc.launch.local_rank()));
   set_variable(spawn.environment, "TIDE_NODE", config_.node);
   spawn.output_window_bytes = job.common.window_bytes();
+  spawn.merge_output = job.common.merge_output();
   spawn.wants_input = job.common.stdin_rank() >= 0 &&
                       static_cast<std::uint32_t>(job.common.stdin_rank()) == proc.launch.rank();
   return spawn;

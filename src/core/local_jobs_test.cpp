@@ -222,6 +222,19 @@ TEST_F(LocalJobsTest, ExitBeforeTheEndOfOutput) {
   EXPECT_EQ(all_of<ForgetProc>(out).size(), 2U);
 }
 
+// One pipe for both: there is no second one to wait for.
+TEST_F(LocalJobsTest, MergedOutputEndsWithItsOnlyPipe) {
+  auto merged = common();
+  merged.set_merge_output(true);
+  jobs.launch(merged, slice({2}), Serial(1));
+  EXPECT_TRUE(all_of<SpawnProc>(out).at(0).merge_output);
+  jobs.handle(ProcSpawned{key(2), 502});
+  jobs.handle(ProcExited{key(2), 0, 0});
+  EXPECT_THAT(ends(), IsEmpty());
+  jobs.handle(ProcOutputClosed{key(2), wire::STDOUT});
+  EXPECT_EQ(ends().size(), 1U);
+}
+
 // row:L15 the end of output comes first: the process is not over before its exit was collected
 TEST_F(LocalJobsTest, EndOfOutputBeforeTheExit) {
   run_two();

@@ -168,6 +168,10 @@ Result<SpawnedProcess> ProcessTable::launch(Process& process) {
     stdio[0] = theirs[0].get();
   }
   for (const wire::Stream stream : kStreams) {
+    if (stream == wire::STDERR && request.merge_output) {
+      stdio[2] = stdio[1];
+      continue;
+    }
     auto end = process.outputs[index_of(stream)]->open();
     if (!end) return failed(Error{ErrorCode::kOutOfResources, end.error().message});
     theirs[index_of(stream) + 1] = std::move(*end);

@@ -37,6 +37,19 @@ TEST_F(ProcessTableTest, ExitCodeAndBothStreamsAreReported) {
   EXPECT_EQ(table_->live(), 0U);
 }
 
+TEST_F(ProcessTableTest, MergedOutputIsOnePipe) {
+  core::SpawnProc request;
+  request.proc = key(0);
+  request.program = std::make_shared<core::Program>(
+      core::Program{{"sh", "-c", "echo 1; echo 2 >&2; echo 3; echo 4 >&2"}, {}, {}});
+  request.output_window_bytes = kWindowBytes;
+  request.merge_output = true;
+  spawn(request);
+  ASSERT_TRUE(run_until([this] { return report(0).exit && report(0).closed[wire::STDOUT]; }));
+  EXPECT_EQ(report(0).output[wire::STDOUT], "1\n2\n3\n4\n");
+  EXPECT_EQ(report(0).output[wire::STDERR], "");
+}
+
 TEST_F(ProcessTableTest, TheSignalThatEndedAProcessIsReported) {
   spawn(0, {"sh", "-c", "kill -SEGV $$"});
   spawn(1, {"sleep", "1000"});

@@ -14,6 +14,7 @@ constexpr std::uint64_t kSilenceMs = 500;  // after so long a link to somebody f
 }  // namespace
 
 struct World::Process {
+  bool merged = false;
   std::uint64_t left = 0;  // bytes still to be written to standard output
   std::uint64_t written = 0;
   std::uint64_t credit = 0;
@@ -336,23 +337,25 @@ std::uint64_t World::expected_output(std::uint32_t job, std::uint32_t rank) cons
 
 void World::spawn(Rank rank, const core::SpawnProc& request) {
   const ProcKey key = request.proc;
-  at(now_ms_ + delay(), [this, rank, key, window = request.output_window_bytes] {
-    if (!responsive(rank)) return;
-    auto& daemon = *daemons_.at(rank);
-    auto& process = daemon.processes[key];
-    process.left = expected_output(key.job.value(), key.rank.value());
-    process.credit = window;
-    outcomes_.at(key.job.value() - 1).placed_on[key.rank.value()] = daemon.node;
-    if (config_.failing_rank == key.rank.value()) process.left = 0;
-    daemon.driver.post(core::ProcSpawned{key, 5000 + key.rank.value()});
-    pump_output(rank, key);
-    if (config_.failing_rank) {
-      if (config_.failing_rank == key.rank.value()) fail_process(rank, key);
-      return;
-    }
-    at(now_ms_ + 1 + random(config_.max_process_ms),
-       [this, rank, key] { end_process(rank, key, 0, 0); });
-  });
+  at(now_ms_ + delay(),
+     [this, rank, key, window = request.output_window_bytes, merged = request.merge_output] {
+       if (!responsive(rank)) return;
+       auto& daemon = *daemons_.at(rank);
+       auto& process = daemon.processes[key];
+       process.left = expected_output(key.job.value(), key.rank.value());
+       process.credit = window;
+       process.merged = merged;
+       outcomes_.at(key.job.value() - 1).placed_on[key.rank.value()] = daemon.node;
+       if (config_.failing_rank == key.rank.value()) process.left = 0;
+       daemon.driver.post(core::ProcSpawned{key, 5000 + key.rank.value()});
+       pump_output(rank, key);
+       if (config_.failing_rank) {
+         if (config_.failing_rank == key.rank.value()) fail_process(rank, key);
+         return;
+       }
+       at(now_ms_ + 1 + random(config_.max_process_ms),
+          [this, rank, key] { end_process(rank, key, 0, 0); });
+     });
 }
 
 // Each byte tells its position, so that the reader notices loss, doubling and reordering.
@@ -377,7 +380,7 @@ void World::pump_output(Rank rank, ProcKey key) {
     } else if (process.left == 0 && process.exited && !process.closed) {
       process.closed = true;
       daemon.driver.post(core::ProcOutputClosed{key, wire::STDOUT});
-      daemon.driver.post(core::ProcOutputClosed{key, wire::STDERR});
+      if (!process.merged) daemon.driver.post(core::ProcOutputClosed{key, wire::STDERR});
     }
   });
 }
@@ -446,6 +449,7 @@ std::uint32_t World::submit(std::uint32_t processes) {
   auto* job = message.request.mutable_submit()->mutable_job();
   job->set_stdin_rank(-1);
   job->set_oversubscribe(true);
+  job->set_merge_output(index % 2 == 1);  // whose processes have one pipe to close
   auto* app = job->add_apps();
   app->add_argv("virtual");
   app->set_processes(processes);
