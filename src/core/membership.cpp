@@ -58,6 +58,7 @@ void Membership::apply(const wire::Operation& operation) {
     if (Rank(rank) != kHeadRank) members_.erase(Rank(rank));
   }
   rebuild();
+  if (!change.left().empty()) ++repairs_;
 }
 
 void Membership::load(const wire::Snapshot& snapshot) {
@@ -94,7 +95,6 @@ void Membership::rebuild() {
   living.reserve(members_.size());
   for (const auto& [rank, member] : members_) living.push_back(rank);
   tree_ = RoutingTree(span_, radix_, living);
-  ++repairs_;
 }
 
 }  // namespace tide::core

@@ -45,7 +45,7 @@ class Membership {
   void load(const wire::Snapshot& snapshot);
   [[nodiscard]] wire::Snapshot snapshot() const;
 
-  // How often the tree was computed anew: the cost that a collective repair keeps at one.
+  // How often the tree was computed anew because somebody left it: once for all who leave together.
   [[nodiscard]] std::uint64_t repairs() const { return repairs_; }
 
  private:

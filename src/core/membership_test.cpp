@@ -105,6 +105,13 @@ TEST(Membership, ManyChangesInOneOperationAreOneRepair) {
   EXPECT_EQ(membership.repairs(), repairs + 1);
 }
 
+TEST(Membership, WhoeverJoinsRepairsNothing) {
+  Membership membership(2);
+  EXPECT_EQ(membership.repairs(), 0U);
+  join(membership, {1, 2, 3});
+  EXPECT_EQ(membership.repairs(), 0U);
+}
+
 TEST(Membership, TheHeadCannotLeave) {
   Membership membership(2);
   join(membership, {1});
