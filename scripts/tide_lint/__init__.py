@@ -1,1 +1,1 @@
-"""Checks of our own that no stock tool makes: room order, lengths, wording."""
+"""Checks of our own that no stock tool makes: room order, lengths, messages, wording."""

@@ -13,6 +13,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/messages.hpp"
+
 namespace tide {
 namespace {
 
@@ -37,7 +39,7 @@ Result<OwnedFd> open_locked_base(const std::string& base, bool make,
       return system_error(fmt::format("cannot lock {}", base), errno);
     }
     if (std::chrono::steady_clock::now() >= deadline) {
-      return Error{ErrorCode::kTimedOut, fmt::format("{} is locked by another command", base)};
+      return say::run_directory_locked(base);
     }
     std::this_thread::sleep_for(kLockPoll);
   }
@@ -97,20 +99,14 @@ Result<Leftover> take_leftover(int base, const std::string& base_path, const std
   if (!directory) return directory.error();
   const Result<DvmInfo> info = read_dvm_info_at(directory->get(), shown);
   if (info && info->alive) {
-    return Error{ErrorCode::kAlreadyExists,
-                 fmt::format("a DVM named '{}' is running already (pid {})", name, info->pid)};
+    return say::dvm_name_taken(name, info->pid);
   }
   if (!try_hold(directory->get())) {
-    return Error{
-        ErrorCode::kAlreadyExists,
-        fmt::format("a DVM named '{}' is running already: its head holds {}", name, shown)};
+    return say::dvm_name_held(name, shown);
   }
   if (info && info->name == name) return Leftover{std::move(*directory), info->dvm_id};
   if (!info && is_skeleton(directory->get(), shown)) return Leftover{std::move(*directory), {}};
-  return refused(
-      fmt::format("{} has files in it and nothing shows that a DVM named '{}' left them; remove it "
-                  "yourself or take another name",
-                  shown, name));
+  return say::dvm_directory_of_unknown(shown, name);
 }
 
 Status clear_leftover(int base, const std::string& base_path, const std::string& name) {

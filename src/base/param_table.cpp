@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "base/failpoints.hpp"
+#include "base/messages.hpp"
 #include "base/params.hpp"
 
 namespace tide {
@@ -28,7 +29,7 @@ Status check_failpoints(std::string_view value) {
 
 Status check_absolute_or_empty(std::string_view value) {
   if (value.empty() || value.starts_with('/')) return ok_status();
-  return Error{ErrorCode::kInvalidArgument, "an absolute path is needed"};
+  return say::parameter_not_absolute();
 }
 
 constexpr ParamDef verbosity(std::string_view name, std::string_view help) {

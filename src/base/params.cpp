@@ -7,6 +7,7 @@
 #include <fstream>
 #include <optional>
 
+#include "base/messages.hpp"
 #include "base/text.hpp"
 
 namespace tide {
@@ -14,10 +15,6 @@ namespace {
 
 constexpr std::string_view kEnvironmentPrefix = "PRTE_MCA_";
 constexpr std::size_t kMaxFileBytes = 1024UL * 1024;
-
-Error invalid(std::string text) {
-  return Error{ErrorCode::kInvalidArgument, std::move(text)};
-}
 
 std::optional<std::size_t> find_param(std::string_view name) {
   const std::span<const ParamDef> table = param_table();
@@ -34,11 +31,7 @@ Error unknown_param(std::string_view name, const ParamSource& source) {
     known.push_back(def.name);
     known.insert(known.end(), def.aliases.begin(), def.aliases.end());
   }
-  std::string text = fmt::format("unknown parameter '{}' (from {})", one_line(name), source.text);
-  if (const auto suggestion = nearest(name, known)) {
-    text += fmt::format("; did you mean '{}'?", *suggestion);
-  }
-  return Error{ErrorCode::kNotFound, std::move(text)};
+  return say::unknown_parameter(name, source.text, nearest(name, known));
 }
 
 std::string readable(const ParamDef& def, std::int64_t number) {
@@ -51,8 +44,7 @@ std::string readable(const ParamDef& def, std::int64_t number) {
 
 Status check_range(const ParamDef& def, std::int64_t number) {
   if (number >= def.min && number <= def.max) return ok_status();
-  return invalid(
-      fmt::format("it must be from {} to {}", readable(def, def.min), readable(def, def.max)));
+  return say::parameter_out_of_range(readable(def, def.min), readable(def, def.max));
 }
 
 Status check_choice(const ParamDef& def, std::string_view value) {
@@ -62,12 +54,7 @@ Status check_choice(const ParamDef& def, std::string_view value) {
       return check_range(def, *number);
     }
   }
-  std::string text = fmt::format("it must be one of {}", fmt::join(def.choices, ", "));
-  if (def.max > 0) text += " or a number";
-  if (const auto suggestion = nearest(value, def.choices)) {
-    text += fmt::format("; did you mean '{}'?", *suggestion);
-  }
-  return invalid(std::move(text));
+  return say::parameter_not_a_choice(def.choices, def.max > 0, nearest(value, def.choices));
 }
 
 // The value as a number, for the types that have one.
@@ -114,7 +101,7 @@ Result<std::string> read_text_file(const std::string& path) {
   if (file.bad()) return system_error(fmt::format("parameter file {}", path), errno);
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.size() > kMaxFileBytes) {
-    return invalid(fmt::format("parameter file {} is larger than {} bytes", path, kMaxFileBytes));
+    return say::parameter_file_too_large(path, kMaxFileBytes);
   }
   return text;
 }
@@ -201,8 +188,8 @@ Status Params::set(std::string_view name, std::string_view value, ParamSource so
   if (!index) return unknown_param(name, source);
   ParamEntry& entry = entries_[*index];
   if (const Status status = check_value(*entry.def, value); !status) {
-    return invalid(fmt::format("bad value '{}' for parameter {} (from {}): {}", one_line(value),
-                               name, source.text, status.error().message));
+    return say::bad_parameter_value(value, name, source.text, status.error().message,
+                                    entry.def->help, entry.def->default_value);
   }
   entry.value = value;
   entry.source = std::move(source);
@@ -222,8 +209,7 @@ Status Params::read_file(const std::string& path, ParamOrigin origin) {
     ParamSource source{origin, fmt::format("file {}:{}", path, number)};
     const std::size_t equals = line.find('=');
     if (equals == std::string_view::npos) {
-      return invalid(
-          fmt::format("{}: '{}' is not of the form NAME = VALUE", source.text, one_line(line)));
+      return say::parameter_line_without_equals(source.text, line);
     }
     const Status status =
         set(trim(line.substr(0, equals)), trim(line.substr(equals + 1)), std::move(source));
@@ -237,9 +223,8 @@ Status Params::check_together() const {
   const ParamEntry& interval = entry("tide_heartbeat_interval");
   const ParamEntry& timeout = entry("tide_heartbeat_timeout");
   if (get_duration_ms(interval.def->name) < get_duration_ms(timeout.def->name)) return ok_status();
-  return invalid(fmt::format("{} ({}, from {}) must be longer than {} ({}, from {})",
-                             timeout.def->name, timeout.value, timeout.source.text,
-                             interval.def->name, interval.value, interval.source.text));
+  return say::heartbeats_too_rare(timeout.value, timeout.source.text, interval.value,
+                                  interval.source.text);
 }
 
 const ParamEntry& Params::entry(std::string_view name) const {

@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <memory>
 
+#include "base/messages.hpp"
+
 namespace tide {
 namespace {
 
@@ -83,7 +85,7 @@ Result<OwnedFd> open_private_directory(int parent, const char* name, const std::
   if (fd.get() < 0) {
     const int errnum = errno;
     if (errnum == ELOOP || errnum == ENOTDIR) {
-      return refused(fmt::format("{} is a symbolic link or no directory; not using it", shown));
+      return say::run_directory_not_a_directory(shown);
     }
     Error error = system_error(shown, errnum);
     if (errnum == ENOENT) error.code = ErrorCode::kNotFound;
@@ -93,19 +95,17 @@ Result<OwnedFd> open_private_directory(int parent, const char* name, const std::
   struct stat status{};
   if (::fstat(fd.get(), &status) != 0) return system_error(shown, errno);
   if (status.st_uid != ::geteuid()) {
-    return refused(fmt::format("{} belongs to user {}, not to us (user {}); not using it", shown,
-                               status.st_uid, ::geteuid()));
+    return say::run_directory_of_another(shown, status.st_uid, ::geteuid());
   }
   if ((status.st_mode & kOthers) != 0) {
-    return refused(fmt::format("{} has mode {:04o}, which lets others in; it must be 0700", shown,
-                               status.st_mode & 07777U));
+    return say::run_directory_open_to_others(shown, status.st_mode & 07777U);
   }
   return fd;
 }
 
 Result<OwnedFd> make_private_directory(int parent, const char* name, const std::string& shown) {
   if (::mkdirat(parent, name, kPrivateDirectory) != 0 && errno != EEXIST) {
-    return system_error(fmt::format("cannot make directory {}", shown), errno);
+    return say::run_directory_not_made(shown, errno);
   }
   return open_private_directory(parent, name, shown);
 }

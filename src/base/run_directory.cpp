@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/messages.hpp"
 #include "base/private_directory.hpp"
 #include "base/text.hpp"
 
@@ -74,20 +75,14 @@ std::string short_host_name() {
 
 Status validate_dvm_name(std::string_view name) {
   for (const std::string_view word : {"search", "system", "system-first"}) {
-    if (name == word) {
-      return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("'{}' cannot name a DVM: with --dvm the word has a meaning", name)};
-    }
+    if (name == word) return say::dvm_name_reserved(name);
   }
   constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789_-";
   if (!name.empty() && name.size() <= kMaxNameLength && name[0] >= 'a' && name[0] <= 'z' &&
       name.find_first_not_of(kAllowed) == std::string_view::npos) {
     return ok_status();
   }
-  return Error{ErrorCode::kInvalidArgument,
-               fmt::format("'{}' cannot name a DVM: a small letter, then up to {} small letters, "
-                           "digits, '_' or '-'",
-                           one_line(name), kMaxNameLength - 1)};
+  return say::dvm_name_invalid(name, kMaxNameLength);
 }
 
 std::string run_base_path(const std::string& tmpdir_base) {
@@ -99,6 +94,13 @@ std::string run_base_path(const std::string& tmpdir_base) {
   while (parent.size() > 1 && parent.ends_with('/')) parent.pop_back();
   if (parent == "/") parent.clear();
   return fmt::format("{}/prte.{}.{}", parent, short_host_name(), ::geteuid());
+}
+
+std::optional<std::string> ignored_tmpdir(const std::string& tmpdir_base) {
+  const char* const tmpdir = ::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): start-up only
+  const bool counts = tmpdir_base.empty() && tmpdir != nullptr && tmpdir[0] != '\0';
+  if (!counts || tmpdir[0] == '/') return std::nullopt;
+  return tmpdir;
 }
 
 std::string dvm_directory_path(const std::string& base, std::string_view name) {
@@ -115,10 +117,7 @@ Result<std::string> dvm_socket_path(const std::string& directory) {
   std::string path = directory + "/sock";
   constexpr std::size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1;  // with the closing zero
   if (path.size() <= kMaxPath) return path;
-  return Error{ErrorCode::kInvalidArgument,
-               fmt::format("the socket path {} is {} bytes long and the system takes at most {}; "
-                           "set TMPDIR or the parameter prte_tmpdir_base to a shorter path",
-                           path, path.size(), kMaxPath)};
+  return say::socket_path_too_long(path, kMaxPath);
 }
 
 Status write_dvm_info_at(int directory, const DvmInfo& info) {

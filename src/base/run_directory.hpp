@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,9 @@ Status validate_dvm_name(std::string_view name);
 // The directory of this user for all DVMs on this machine. `tmpdir_base` is the parameter
 // prte_tmpdir_base; where it is empty TMPDIR (if absolute), else /tmp is taken.
 std::string run_base_path(const std::string& tmpdir_base);
+
+// TMPDIR where it is passed over because it is no absolute path.
+std::optional<std::string> ignored_tmpdir(const std::string& tmpdir_base);
 
 // `<base>/<name>`, `<directory>/logs`, `<directory>/logs/<node>.log`.
 std::string dvm_directory_path(const std::string& base, std::string_view name);

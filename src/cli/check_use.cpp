@@ -1,10 +1,10 @@
 #include <limits>
 
 #include "base/run_directory.hpp"
-#include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/dvm_choice.hpp"
 #include "cli/values.hpp"
+#include "say/command_line.hpp"
 
 namespace tide::cli {
 namespace {
@@ -12,10 +12,6 @@ namespace {
 // The same bounds as the head's.
 constexpr std::uint32_t kMaxNodes = 4096;
 constexpr std::uint32_t kMaxSlots = 65536;
-
-Error bad(std::string message) {
-  return Error{ErrorCode::kInvalidArgument, std::move(message)};
-}
 
 Status check_operands(const CommandLine& line) {
   const std::vector<std::string>& operands = line.apps.front().argv;
@@ -26,17 +22,17 @@ Status check_operands(const CommandLine& line) {
     case Command::kLogs:
       return ok_status();
     case Command::kKill: {
-      if (operands.size() != 1) return bad("one job is needed: tide kill JOB");
+      if (operands.size() != 1) return say::needs_one_job();
       const Result<JobName> job = parse_job_name(operands[0]);
       return job ? ok_status() : Status(job.error());
     }
     case Command::kDebug:
       if (operands.size() == 1 && operands[0] == "recorder") return ok_status();
       if (operands.size() == 2 && operands[0] == "release") return ok_status();
-      return bad("one of these is needed: tide debug recorder, tide debug release NAME");
+      return say::needs_debug_word();
     default:
       if (operands.empty()) return ok_status();
-      return bad("'" + one_line(operands[0]) + "' is one word too many");
+      return say::one_word_too_many(operands[0]);
   }
 }
 
@@ -70,7 +66,7 @@ Status check_dvm(const CommandLine& line) {
   const Result<DvmChoice> choice = dvm_choice(line);
   if (!choice) return choice.error();
   if (line.has(Option::kAll) && line.command == Command::kDown && *choice != DvmChoice{}) {
-    return bad("--all and the choice of one DVM exclude each other");
+    return say::all_and_one_dvm();
   }
   return ok_status();
 }

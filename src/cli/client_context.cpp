@@ -11,6 +11,7 @@
 #include "cli/dvm_finder.hpp"
 #include "cli/job_request.hpp"
 #include "cli/json_text.hpp"
+#include "say/finding.hpp"
 #include "wire/exit_status.hpp"
 
 namespace tide::cli {
@@ -102,16 +103,12 @@ Result<DvmConnection> connect_to_dvm(const ClientContext& context, const DvmInfo
   if (!path) return path.error();
   auto channel = net::LocalChannel::connect(*path, kAnswerTimeoutMs, context.line.program);
   if (channel) return DvmConnection{dvm, std::move(channel).value()};
-  Error error = channel.error();
+  const Error& error = channel.error();
   if (error.code == ErrorCode::kNotFound || error.code == ErrorCode::kConnectionRefused) {
-    error.code = ErrorCode::kUnavailable;
-    error.message = "the DVM " + dvm.name +
-                    (dvm.ready ? " is ending, or does not listen" : " is still starting") + " (" +
-                    error.message + ")";
-  } else {
-    error.message = "the DVM " + dvm.name + ": " + error.message;
+    return dvm.ready ? say::dvm_does_not_listen(dvm.name, error.message)
+                     : say::dvm_still_starting(dvm.name, error.message);
   }
-  return error;
+  return say::dvm_unreachable(dvm.name, error);
 }
 
 Result<wire::ClientReply> ask(net::LocalChannel& channel, wire::ClientRequest request,
@@ -126,8 +123,7 @@ Result<wire::ClientReply> ask(net::LocalChannel& channel, wire::ClientRequest re
     auto incoming = channel.receive(left > 0 ? static_cast<std::uint32_t>(left) : 0);
     if (!incoming) return incoming.error();
     if (!incoming->has_value()) {
-      return Error{ErrorCode::kTimedOut,
-                   "the DVM does not answer within " + std::to_string(timeout_ms / 1000) + " s"};
+      return say::dvm_does_not_answer(timeout_ms / 1000);
     }
     wire::ClientReply& reply = (**incoming).reply;
     if (reply.request() != kRequest) continue;

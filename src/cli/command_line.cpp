@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/text.hpp"
+#include "say/command_line.hpp"
 
 namespace tide::cli {
 namespace {
@@ -28,10 +29,6 @@ constexpr std::array kPrograms = {
     Subcommand{"pterm", Command::kDown},
     Subcommand{"prte_info", Command::kParams},
 };
-
-Error usage_error(std::string message) {
-  return Error{ErrorCode::kInvalidArgument, std::move(message)};
-}
 
 bool starts_program(Command command) {
   return command == Command::kRun || command == Command::kOneShot;
@@ -97,13 +94,12 @@ class Parser {
 
   Status check_app_complete() {
     if (!line_.apps.back().argv.empty()) return ok_status();
-    if (line_.apps.size() > 1) return usage_error("there is no program after ':'");
-    return usage_error("there is no program to run; for example: " + line_.program +
-                       " -n 4 hostname");
+    if (line_.apps.size() > 1) return say::no_program_after_colon();
+    return say::no_program(line_.program);
   }
 
   Status begin_next_app() {
-    if (line_.apps.back().argv.empty()) return usage_error("there is no program before ':'");
+    if (line_.apps.back().argv.empty()) return say::no_program_before_colon();
     line_.apps.emplace_back();
     options_ended_ = false;
     return ok_status();
@@ -121,7 +117,7 @@ class Parser {
       return ok_status();
     }
     if (!row->instead.empty()) {
-      line_.hints.push_back(parts.spelling + " is an old spelling of " + std::string(row->instead));
+      line_.hints.push_back(say::old_spelling(parts.spelling, row->instead));
     }
     GivenOption given{row->option, parts.spelling, std::string(row->implied), {}};
     if (Status status = take_values(*row, parts, given); !status) return status;
@@ -144,7 +140,7 @@ class Parser {
   Status take_values(const OptionRow& row, OptionWord& parts, GivenOption& given) {
     if (row.arity == Arity::kNone) {
       if (!parts.value) return ok_status();
-      return usage_error(parts.spelling + " takes no value");
+      return say::takes_no_value(parts.spelling);
     }
     if (!parts.value) parts.value = take_next();
     if (!parts.value) return lacks_value(parts, row);
@@ -162,8 +158,7 @@ class Parser {
       const bool same = other.option == row.option && (other.commands & row.commands) != 0;
       if (values.empty() && same) values = other.value_name;
     }
-    return usage_error(parts.spelling + " needs a value: " + parts.spelling + " " +
-                       std::string(values));
+    return say::needs_value(parts.spelling, values);
   }
 
   std::optional<std::string> take_next() {
@@ -179,11 +174,8 @@ class Parser {
       if (repeat == Repeat::kOncePerApp && &app != &line_.apps.back()) continue;
       const auto earlier = std::find_if(app.options.begin(), app.options.end(), same);
       if (earlier == app.options.end()) continue;
-      if (earlier->spelling == given.spelling) {
-        return usage_error(given.spelling + " is given twice and takes one value");
-      }
-      return usage_error(earlier->spelling + " and " + given.spelling +
-                         " are the same option, which takes one value");
+      if (earlier->spelling == given.spelling) return say::given_twice(given.spelling);
+      return say::same_option_twice(earlier->spelling, given.spelling);
     }
     return ok_status();
   }
@@ -192,28 +184,33 @@ class Parser {
     line_.wants_help = true;
     if (parts.value) {
       line_.help_topic = *parts.value;
-    } else if (next_ < words_.size() && !words_[next_].starts_with('-')) {
-      line_.help_topic = words_[next_];
+    } else if (next_ < words_.size()) {
+      take_help_topic(words_[next_]);
     }
     return ok_status();
   }
 
+  // A topic, or an option of the command: --help --host.
+  void take_help_topic(const std::string& word) {
+    const bool is_option = word.starts_with('-') && word.size() > 1;
+    if (!is_option) {
+      line_.help_topic = word;
+    } else if (const std::string_view name = take_apart(word).name;
+               find_option(command_, name) != nullptr) {
+      line_.help_topic = name;
+    }
+  }
+
   Status refuse(const OptionWord& parts) const {
     const UnbuiltOption* unbuilt = find_unbuilt_option(command_, parts.name);
-    if (unbuilt != nullptr) {
-      std::string message = parts.spelling + " is not built yet";
-      if (!unbuilt->alternative.empty()) {
-        message += "; what there is: " + std::string(unbuilt->alternative);
-      }
-      return usage_error(message + " (" + line_.program + " --help lists all options)");
-    }
+    if (unbuilt != nullptr) return say::unbuilt_option(parts.spelling, unbuilt->alternative);
     std::vector<std::string_view> names;
     for (const OptionRow& row : option_table()) {
       if ((row.commands & only(command_)) != 0 && row.name.size() > 1) names.push_back(row.name);
     }
-    std::string message = "there is no option " + parts.spelling;
-    if (const auto near = nearest(parts.name, names)) message += "; did you mean --" + *near + "?";
-    return usage_error(std::move(message));
+    auto near = nearest(parts.name, names);
+    if (near) near->insert(0, "--");
+    return say::unknown_option(parts.spelling, near);
   }
 
   Command command_;
@@ -251,7 +248,7 @@ Result<Invocation> make_invocation(std::span<const std::string_view> argv) {
     if (program.name != called) continue;
     return Invocation{std::string(called), program.command, words_from(argv, 1)};
   }
-  if (argv.size() < 2) return usage_error("a command is missing");
+  if (argv.size() < 2) return say::no_command();
   const bool asks_help = argv[1] == "help" && argv.size() > 2;
   const std::string_view word = asks_help ? argv[2] : argv[1];
   for (const Subcommand& subcommand : kSubcommands) {
@@ -261,11 +258,7 @@ Result<Invocation> make_invocation(std::span<const std::string_view> argv) {
     if (asks_help) invocation.words.insert(invocation.words.begin(), "--help");
     return invocation;
   }
-  std::string message = "there is no command '" + std::string(word) + "'";
-  if (const auto near = nearest(word, subcommand_names())) {
-    message += "; did you mean 'tide " + *near + "'?";
-  }
-  return usage_error(std::move(message));
+  return say::unknown_command(word, nearest(word, subcommand_names()));
 }
 
 const GivenOption* CommandLine::find(Option option) const {

@@ -2,6 +2,7 @@
 #include "cli/commands.hpp"
 #include "cli/dvm_finder.hpp"
 #include "cli/process_handle.hpp"
+#include "say/ending.hpp"
 #include "wire/exit_status.hpp"
 
 namespace tide::cli {
@@ -14,10 +15,10 @@ constexpr std::uint32_t kKilledWaitMs = 5000;
 int force_end(const ClientContext& context, const DvmInfo& dvm, const ProcessHandle& head) {
   head.kill();
   if (!head.wait_gone(kKilledWaitMs)) {
-    complain(context.line, "the head of DVM " + dvm.name + " cannot be killed");
+    complain(context.line, say::head_cannot_be_killed(dvm.name, dvm.pid));
     return kExitFailure;
   }
-  complain(context.line, "the head of DVM " + dvm.name + " did not answer or end and was killed");
+  complain(context.line, say::head_was_killed(dvm.name));
   // It could not clean up after itself.
   const Status removed = remove_dead_dvm(context.run_base, dvm.name);
   if (!removed) complain(context.line, removed.error().message);
@@ -60,14 +61,14 @@ int end_dvm(const ClientContext& context, const DvmInfo& dvm) {
     return kExitSuccess;
   }
   if (force) return force_end(context, dvm, head);
-  complain(context.line, "DVM " + dvm.name + " has not ended yet; --force kills its head");
+  complain(context.line, say::dvm_has_not_ended(dvm.name));
   return kExitFailure;
 }
 
 int end_all(const ClientContext& context) {
   const Result<std::vector<DvmInfo>> dvms = running_dvms(context.run_base);
   if (!dvms) return fail(context.line, dvms.error());
-  if (dvms->empty()) complain(context.line, "no DVM is running");
+  if (dvms->empty()) complain(context.line, say::no_dvm_to_end());
   int status = kExitSuccess;
   for (const DvmInfo& dvm : *dvms) {
     const int one = end_dvm(context, dvm);

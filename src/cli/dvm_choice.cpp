@@ -5,18 +5,14 @@
 #include <vector>
 
 #include "base/run_directory.hpp"
-#include "base/text.hpp"
 #include "base/uri.hpp"
 #include "cli/values.hpp"
+#include "say/command_line.hpp"
 
 namespace tide::cli {
 namespace {
 
 using Kind = DvmChoice::Kind;
-
-Error bad(std::string message) {
-  return Error{ErrorCode::kInvalidArgument, std::move(message)};
-}
 
 Result<DvmChoice> by_pid(std::string_view text) {
   constexpr std::string_view kFile = "file:";
@@ -39,7 +35,7 @@ Result<DvmChoice> by_uri(std::string_view text) {
 }
 
 Result<DvmChoice> by_namespace(std::string_view text) {
-  if (text.empty()) return bad("the namespace of the DVM is empty");
+  if (text.empty()) return say::empty_namespace();
   return DvmChoice{Kind::kNamespace, std::string(text), 0};
 }
 
@@ -48,8 +44,7 @@ Result<DvmChoice> by_prefix(std::string_view prefix, std::string_view rest) {
   if (prefix == "uri") return by_uri(rest);
   if (prefix == "ns") return by_namespace(rest);
   if (prefix == "file") return DvmChoice{Kind::kUriFile, std::string(rest), 0};
-  return bad("--dvm '" + one_line(prefix) +
-             ":…' is none of the forms NAME, PID, pid:N, uri:U, file:F and ns:NS");
+  return say::unknown_dvm_form(prefix);
 }
 
 }  // namespace
@@ -75,7 +70,7 @@ Result<DvmChoice> dvm_choice(const CommandLine& line) {
     const GivenOption* other = line.find(option);
     if (other == nullptr) continue;
     if (given != nullptr) {
-      return bad(given->spelling + " and " + other->spelling + " both choose the DVM");
+      return say::dvm_chosen_twice(given->spelling, other->spelling);
     }
     given = other;
   }

@@ -10,16 +10,17 @@
 #include "base/text.hpp"
 #include "base/uri.hpp"
 #include "cli/text_table.hpp"
+#include "say/finding.hpp"
 
 namespace tide::cli {
 namespace {
 
 using Kind = DvmChoice::Kind;
 
-constexpr const char* kHowToStart = "start one with: tide up --nodes 4";
-
-Error not_found(std::string message) {
-  return Error{ErrorCode::kNotFound, std::move(message)};
+std::vector<std::string> names_of(const std::vector<DvmInfo>& dvms) {
+  std::vector<std::string> names;
+  for (const DvmInfo& dvm : dvms) names.push_back(dvm.name);
+  return names;
 }
 
 // The first line of a file that holds a URI or a process number: nothing long.
@@ -38,25 +39,21 @@ Result<std::string> read_first_line(const std::string& path) {
 Result<DvmInfo> the_one(const std::vector<DvmInfo>& dvms, std::string_view what, auto&& fits) {
   const auto found = std::find_if(dvms.begin(), dvms.end(), fits);
   if (found != dvms.end()) return *found;
-  std::string message = "no DVM of yours on this machine " + std::string(what);
-  message += dvms.empty() ? "; none is running" : "; see: tide status --dvm NAME";
-  return not_found(std::move(message));
+  return say::no_dvm_that(what, names_of(dvms));
 }
 
 Result<DvmInfo> only_one(const std::vector<DvmInfo>& dvms, std::uint64_t now_unix_ms) {
   if (dvms.size() == 1) return dvms.front();
-  if (dvms.empty()) return not_found(std::string("no DVM is running; ") + kHowToStart);
-  return Error{
-      ErrorCode::kInvalidArgument,
-      "several DVMs are running; choose one with --dvm NAME:\n" + dvm_table(dvms, now_unix_ms)};
+  if (dvms.empty()) return say::no_dvm();
+  return say::several_dvms(dvm_table(dvms, now_unix_ms), dvms.front().name);
 }
 
 Result<DvmInfo> by_name(const std::string& run_base, const std::string& name) {
   // Straight to its directory: the others need not be looked at.
   Result<DvmInfo> info = read_dvm_info(dvm_directory_path(run_base, name));
   if (info && info->alive) return info;
-  return not_found("no DVM named " + name + " is running; start it with: tide up --dvm " + name +
-                   " --nodes 4");
+  const Result<std::vector<DvmInfo>> running = running_dvms(run_base);
+  return say::no_dvm_named(name, running ? names_of(*running) : std::vector<std::string>());
 }
 
 Result<DvmInfo> by_pid(const std::vector<DvmInfo>& dvms, std::uint32_t pid) {
@@ -83,7 +80,7 @@ Result<DvmInfo> by_file(const std::vector<DvmInfo>& dvms, const DvmChoice& choic
   if (choice.kind == Kind::kUriFile) return by_uri(dvms, *line);
   const Result<std::int64_t> pid = parse_int(*line);
   if (!pid || *pid <= 0) {
-    return Error{ErrorCode::kInvalidArgument, choice.text + " holds no process number"};
+    return say::no_pid_in_file(choice.text);
   }
   return by_pid(dvms, static_cast<std::uint32_t>(*pid));
 }
@@ -100,9 +97,7 @@ Result<DvmInfo> find_dvm(const std::string& run_base, const DvmChoice& choice,
                          std::uint64_t now_unix_ms) {
   if (choice.kind == Kind::kName) return by_name(run_base, choice.text);
   if (choice.kind == Kind::kSystem) {
-    return not_found(
-        "there is no system DVM: one that serves the whole machine is not built yet; "
-        "leave the option out, or choose a DVM with --dvm NAME");
+    return say::no_system_dvm();
   }
   Result<std::vector<DvmInfo>> dvms = running_dvms(run_base);
   if (!dvms) return dvms.error();

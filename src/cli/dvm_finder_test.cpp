@@ -56,7 +56,7 @@ class DvmFinder : public testing::Test {
 TEST_F(DvmFinder, NoneRunning) {
   const Result<DvmInfo> dvm = find_dvm(base_, {}, kNow);
   EXPECT_EQ(dvm.error().code, ErrorCode::kNotFound);
-  EXPECT_THAT(dvm.error().message, HasSubstr("start one with: tide up"));
+  EXPECT_THAT(dvm.error().message, HasSubstr("try: tide up"));
 }
 
 TEST_F(DvmFinder, TheOnlyOneIsTheDefaultAndDeadOnesDoNotCount) {
@@ -74,15 +74,15 @@ TEST_F(DvmFinder, SeveralAreListedAndRefused) {
   EXPECT_EQ(dvm.error().code, ErrorCode::kInvalidArgument);
   const std::string pid = std::to_string(getpid());
   EXPECT_EQ(dvm.error().message,
-            "several DVMs are running; choose one with --dvm NAME:\n"
-            "NAME   AGE    NODES  PID" +
+            "several DVMs are running and none was chosen:\n"
+            "  NAME   AGE    NODES  PID" +
                 std::string(pid.size() - 1, ' ') +
                 "URI\n"
-                "day    1 min  8      " +
+                "  day    1 min  8      " +
                 pid +
                 "  tide-h-1-1.0;tcp4://127.0.0.1:4711\n"
-                "night  1 min  8      " +
-                pid + "  tide-h-1-2.0;tcp4://127.0.0.1:4711\n");
+                "  night  1 min  8      " +
+                pid + "  tide-h-1-2.0;tcp4://127.0.0.1:4711\n  try: --dvm day, or another of them");
 }
 
 TEST_F(DvmFinder, EveryWayToChoose) {

@@ -2,16 +2,12 @@
 
 #include <algorithm>
 
-#include "base/text.hpp"
+#include "say/command_line.hpp"
 
 namespace tide::cli {
 namespace {
 
 using Directives = std::vector<wire::EnvDirective>;
-
-Error bad(std::string message) {
-  return Error{ErrorCode::kInvalidArgument, std::move(message)};
-}
 
 wire::EnvDirective directive(wire::EnvDirective::Kind kind, std::string_view name,
                              std::string_view value = {}, std::string_view separator = {}) {
@@ -24,7 +20,7 @@ wire::EnvDirective directive(wire::EnvDirective::Kind kind, std::string_view nam
 }
 
 Error no_name(const GivenOption& given) {
-  return bad(given.spelling + " '" + one_line(given.value) + "' names no variable");
+  return say::names_no_variable(given.spelling, given.value);
 }
 
 // One item of the list after -x, without a value.
@@ -33,7 +29,7 @@ Status forward(const GivenOption& given, std::string_view item, const Environmen
   if (item.empty() || item == "*") return no_name(given);
   if (item.back() == '*') {
     const auto entries = environment.with_prefix(item.substr(0, item.size() - 1));
-    if (entries.empty()) warnings.push_back("-x " + std::string(item) + ": no variable fits it");
+    if (entries.empty()) warnings.push_back(say::no_variable_fits(item));
     for (const std::string_view entry : entries) {
       const std::size_t equals = entry.find('=');
       directives.push_back(
@@ -44,7 +40,7 @@ Status forward(const GivenOption& given, std::string_view item, const Environmen
   if (const auto value = environment.get(item)) {
     directives.push_back(directive(wire::EnvDirective::SET, item, *value));
   } else {
-    warnings.push_back("-x " + std::string(item) + ": you have no such variable");
+    warnings.push_back(say::no_such_variable(item));
   }
   return ok_status();
 }
@@ -56,6 +52,9 @@ Status take_forward(const GivenOption& given, const Environment& environment,
     const std::size_t end = rest.find_first_of(",=");
     if (end != rest.npos && rest[end] == '=') {
       if (end == 0) return no_name(given);
+      if (rest[end - 1] == '*') {
+        return say::pattern_with_value(given.spelling, rest.substr(0, end), rest.substr(end + 1));
+      }
       directives.push_back(
           directive(wire::EnvDirective::SET, rest.substr(0, end), rest.substr(end + 1)));
       return ok_status();
@@ -71,7 +70,7 @@ Status take_set(const GivenOption& given, Directives& directives) {
   const std::size_t equals = text.find('=');
   if (equals == 0) return no_name(given);
   if (equals == text.npos) {
-    return bad(given.spelling + " '" + one_line(text) + "' has no value: write VAR=VALUE");
+    return say::variable_without_value(given.spelling, text);
   }
   directives.push_back(
       directive(wire::EnvDirective::SET, text.substr(0, equals), text.substr(equals + 1)));
@@ -92,7 +91,7 @@ Status take_extend(const GivenOption& given, wire::EnvDirective::Kind kind,
   const std::size_t bracket = name.find('[');
   if (bracket != name.npos) {
     if (name.back() != ']') {
-      return bad(given.spelling + " '" + one_line(name) + "' has a '[' and no ']' at its end");
+      return say::unclosed_bracket(given.spelling, name);
     }
     separator = name.substr(bracket + 1, name.size() - bracket - 2);
     name = name.substr(0, bracket);

@@ -62,6 +62,8 @@ TEST(EnvironmentDirectives, OrderIsKeptAndOtherOptionsPassedOver) {
 TEST(EnvironmentDirectives, Refusals) {
   EXPECT_THAT(forwarded(""), ElementsAre(HasSubstr("names no variable")));
   EXPECT_THAT(forwarded("*"), ElementsAre(HasSubstr("names no variable")));
+  EXPECT_THAT(forwarded("A*=3"), ElementsAre(HasSubstr("gives one value to a pattern")));
+  EXPECT_THAT(forwarded("B,A*=3"), ElementsAre(HasSubstr("'A*=3'")));
   EXPECT_THAT(forwarded("=3"), ElementsAre(HasSubstr("names no variable")));
   EXPECT_THAT(forwarded("A,,B"), ElementsAre(HasSubstr("names no variable")));
   EXPECT_THAT(directives({{Option::kEnvSet, "--set-env", "F", {}}}),

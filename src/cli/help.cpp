@@ -1,6 +1,7 @@
 #include "cli/help.hpp"
 
 #include <array>
+#include <vector>
 
 #include "base/text.hpp"
 
@@ -102,7 +103,8 @@ constexpr std::array kTopics = {
           "--output HOW,… says how the output of the processes is shown.\n\n"
           "  tag                      begin each line with [job,rank]<stream>:\n"
           "  merge-stderr-to-stdout   write standard error of the processes to standard output\n\n"
-          "Without tag the bytes of each stream appear exactly as they were written.\n\n"
+          "Without tag the bytes of each stream appear exactly as they were written. Merged, the\n"
+          "two streams of a process are one, and keep the order in which it wrote to them.\n\n"
           "Example: --output tag,merge-stderr-to-stdout\n"},
     Topic{"dvm",
           "--dvm WHICH chooses the DVM; the only one running is the default.\n\n"
@@ -132,6 +134,7 @@ constexpr std::array kTopics = {
           "  0        every process ended with 0\n"
           "  N        the first process that failed ended with N\n"
           "  128+S    … or was ended by signal S\n"
+          "  1        the command could not do what it was asked\n"
           "  2        the command line makes no sense; nothing was done\n"
           "  120      a node or its daemon was lost under the job\n"
           "  121      no DVM to talk to, or the connection to it was lost\n"
@@ -244,6 +247,15 @@ std::optional<std::string> topic_help(Command command, std::string_view topic) {
     if (same && !row.help.empty()) return option_help(row, command);
   }
   return std::nullopt;
+}
+
+std::optional<std::string> nearest_topic(Command command, std::string_view topic) {
+  std::vector<std::string_view> names;
+  for (const Topic& known : kTopics) names.push_back(known.name);
+  for (const OptionRow& row : option_table()) {
+    if ((row.commands & only(command)) != 0 && row.name.size() > 1) names.push_back(row.name);
+  }
+  return nearest(topic, names);
 }
 
 std::string topic_names() {

@@ -22,4 +22,7 @@ std::optional<std::string> topic_help(Command command, std::string_view topic);
 // The topics that have a text of their own, for messages.
 std::string topic_names();
 
+// The topic or option that was probably meant; nothing if none is near.
+std::optional<std::string> nearest_topic(Command command, std::string_view topic);
+
 }  // namespace tide::cli

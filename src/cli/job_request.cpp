@@ -1,5 +1,6 @@
 #include "cli/job_request.hpp"
 
+#include "say/command_line.hpp"
 #include "wire/limits.hpp"
 
 namespace tide::cli {
@@ -14,7 +15,7 @@ Status take_app_option(const GivenOption& given, const std::string& working_dire
     app.set_processes(*count);
   } else if (given.option == Option::kWorkingDirectory) {
     if (given.value.empty()) {
-      return Error{ErrorCode::kInvalidArgument, given.spelling + " is given an empty directory"};
+      return say::empty_directory(given.spelling);
     }
     app.set_working_directory(given.value[0] == '/' ? given.value
                                                     : working_directory + "/" + given.value);
@@ -51,10 +52,7 @@ Status take_map_by(const CommandLine& line, wire::JobSpec& job) {
   }
   const bool yes = line.has(Option::kOversubscribe) || policy.oversubscribe == true;
   const bool no = line.has(Option::kNoOversubscribe) || policy.oversubscribe == false;
-  if (yes && no) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "the command line says both OVERSUBSCRIBE and NOOVERSUBSCRIBE"};
-  }
+  if (yes && no) return say::both_oversubscribe_and_not();
   job.set_map_by(policy.map_by);
   job.set_oversubscribe(yes);
   return ok_status();

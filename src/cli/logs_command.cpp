@@ -4,12 +4,12 @@
 #include <cerrno>
 #include <memory>
 
-#include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/dvm_choice.hpp"
 #include "cli/dvm_finder.hpp"
 #include "cli/log_file.hpp"
 #include "cli/values.hpp"
+#include "say/finding.hpp"
 #include "wire/exit_status.hpp"
 
 namespace tide::cli {
@@ -60,9 +60,14 @@ std::optional<std::uint32_t> wanted_lines(const CommandLine& line) {
   return lines ? *lines : kDefaultLines;
 }
 
-Error no_such_log(const std::string& node, const std::vector<std::string>& known) {
-  return Error{ErrorCode::kNotFound,
-               "there is no log of '" + one_line(node) + "'; there are " + join(known, ", ")};
+Status show_log(const CommandLine& line, const std::string& node, const std::string& path) {
+  bool empty = true;
+  const Status status = read_last_lines(path, wanted_lines(line), [&empty](std::string_view text) {
+    empty = false;
+    print(text);
+  });
+  if (status && empty) complain(line, say::empty_log(node, path));
+  return status;
 }
 
 }  // namespace
@@ -75,14 +80,13 @@ int logs_command(const ClientContext& context) {
   std::vector<std::string> nodes = context.line.apps.front().argv;
   for (const std::string& node : nodes) {
     if (std::find(known->begin(), known->end(), node) == known->end()) {
-      return fail(context.line, no_such_log(node, *known));
+      return fail(context.line, say::no_log_of(node, *known));
     }
   }
   if (nodes.empty()) nodes = *known;
   for (const std::string& node : nodes) {
     if (nodes.size() > 1) print("==> " + node + " <==\n");
-    const Status status =
-        read_last_lines(dvm_log_path(*directory, node), wanted_lines(context.line), print);
+    const Status status = show_log(context.line, node, dvm_log_path(*directory, node));
     if (!status) return fail(context.line, status.error());
   }
   return kExitSuccess;

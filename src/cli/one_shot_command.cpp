@@ -4,6 +4,7 @@
 #include "cli/head_arguments.hpp"
 #include "cli/private_head.hpp"
 #include "cli/run_command.hpp"
+#include "say/starting.hpp"
 #include "wire/exit_status.hpp"
 
 namespace tide::cli {
@@ -31,15 +32,15 @@ int wait_for_head(const ClientContext& context, PrivateHead& head, SignalSource&
     case Kind::kReady:
       return kExitSuccess;
     case Kind::kSignalled:
-      complain(context.line, "interrupted before the DVM for this job was ready; nothing was run");
+      complain(context.line, say::private_dvm_interrupted(start.signal));
       return exit_status_of_signal(start.signal);
     case Kind::kFailed:
-      complain(context.line, "the DVM for this job did not start");
+      complain(context.line, say::private_dvm_not_started());
       return kExitNoDvm;
     case Kind::kTimedOut:
       break;
   }
-  complain(context.line, "the DVM for this job was not ready in time and is given up");
+  complain(context.line, say::private_dvm_late(timeout_ms));
   return kExitNoDvm;
 }
 
@@ -71,7 +72,7 @@ int one_shot_command(const ClientContext& context) {
   const std::uint32_t end_timeout_ms =
       context.params.get_duration_ms("tide_shutdown_timeout") + kMarginMs;
   if (!head->end(end_timeout_ms)) {
-    complain(context.line, "the DVM for this job did not end in time and was killed");
+    complain(context.line, say::private_dvm_killed(end_timeout_ms));
   }
   return status;
 }

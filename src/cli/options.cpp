@@ -54,7 +54,7 @@ constexpr std::array kOptions = {
     OptionRow{"stdin", Option::kStdin, kOne, kJob, "RANK|none",
               "the process that reads standard input; not given: 0"},
     OptionRow{"timeout", Option::kTimeout, kOne, kJob, "TIME",
-              "end the job after this time (90, 90s, 5m) with exit status 124"},
+              "end the job after this time (90, 90s, 5m) with exit status 124; 0: no limit"},
     // ---- a DVM to start ----
     OptionRow{"nodes", Option::kNodes, kOne, kStart, "N", "so many nodes on this machine, v1 … vN"},
     OptionRow{"slots", Option::kSlots, kOne, kStart, "N",

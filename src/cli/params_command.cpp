@@ -5,6 +5,7 @@
 #include "cli/dvm_choice.hpp"
 #include "cli/json_text.hpp"
 #include "cli/status_text.hpp"
+#include "say/command_line.hpp"
 #include "wire/exit_status.hpp"
 
 namespace tide::cli {
@@ -37,9 +38,7 @@ Status check_names(const std::vector<std::string>& names) {
     if (find_param(name) != nullptr) continue;
     std::vector<std::string_view> known;
     for (const ParamDef& def : param_table()) known.push_back(def.name);
-    std::string message = "there is no parameter " + one_line(name);
-    if (const auto near = nearest(name, known)) message += "; did you mean " + *near + "?";
-    return Error{ErrorCode::kNotFound, std::move(message)};
+    return say::unknown_parameter_asked_for(name, nearest(name, known));
   }
   return ok_status();
 }

@@ -7,6 +7,7 @@
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
+#include "say/command_line.hpp"
 #include "wire/exit_status.hpp"
 
 namespace tide::cli {
@@ -41,7 +42,7 @@ int dispatch(const ClientContext& context) {
 
 int usage_failure(const CommandLine& line, const Error& error) {
   if (!line.has(Option::kJson)) {
-    complain(line, error.message + "\n" + line.program + " --help says how to use it");
+    complain(line, say::usage(line.program, error.message));
     return kExitUsage;
   }
   fail(line, error);
@@ -57,8 +58,8 @@ int show_help(const CommandLine& line) {
     print(*text);
     return kExitSuccess;
   }
-  complain(line, "there is no help on '" + line.help_topic + "'; the topics are " + topic_names() +
-                     ", and the options of the command");
+  complain(line, say::unknown_topic(line.help_topic, topic_names(),
+                                    nearest_topic(line.command, line.help_topic)));
   return kExitUsage;
 }
 
@@ -75,8 +76,17 @@ int run_without_command(std::span<const std::string_view> argv, const Error& err
   }
   CommandLine line;
   line.program = "tide";
-  complain(line, error.message + "\n\n" + overview_help());
+  complain(line, say::usage(line.program, error.message));
   return kExitUsage;
+}
+
+// Said once: the head that a command starts says it itself.
+void warn_of_ignored_tmpdir(const ClientContext& context) {
+  const Command command = context.line.command;
+  if (command == Command::kUp || command == Command::kOneShot || command == Command::kParams)
+    return;
+  const auto ignored = ignored_tmpdir(context.params.get_string("prte_tmpdir_base"));
+  if (ignored) complain(context.line, say::relative_tmpdir(*ignored, context.run_base));
 }
 
 // What is known of a command line that could not be parsed.
@@ -110,6 +120,7 @@ int run_program(std::span<const std::string_view> argv, const char* const* envir
   const CommandLine given = *line;
   Result<ClientContext> context = make_client_context(std::move(line).value(), environment);
   if (!context) return usage_failure(given, context.error());
+  warn_of_ignored_tmpdir(*context);
   return dispatch(*context);
 }
 

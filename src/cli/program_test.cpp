@@ -72,6 +72,13 @@ TEST_F(ProgramTest, VersionAndHelpNeedNothing) {
   EXPECT_THAT(run({"tide", "help"}).out, HasSubstr("usage: tide COMMAND"));
   EXPECT_THAT(run({"pterm", "-h"}).out, HasSubstr("usage: pterm "));
   EXPECT_THAT(run({"prun", "--help", "map-by"}).out, HasSubstr("OVERSUBSCRIBE"));
+  EXPECT_THAT(run({"prun", "--help", "--host"}).out, StartsWith("  --host, -H NODE"));
+  EXPECT_THAT(run({"prun", "--help", "-n"}).out, StartsWith("  -n, --np"));
+  EXPECT_THAT(run({"prun", "--help", "--map-by=node"}).out, StartsWith("--map-by WHAT"));
+  EXPECT_THAT(run({"prun", "--help", "--timeout"}).out, HasSubstr("0: no limit"));
+  EXPECT_THAT(run({"prun", "--help", "exit-status"}).out,
+              HasSubstr("\n  1        the command could"));
+  EXPECT_THAT(run({"prun", "--help", "exit-stats"}).err, HasSubstr("did you mean exit-status?"));
   EXPECT_EQ(run({"prun", "--help", "cooking"}).status, kExitUsage);
 }
 
@@ -205,9 +212,14 @@ TEST_F(ProgramTest, Logs) {
   std::ofstream(dvm_log_path(dvm.directory, "v2")) << "two\n";
   EXPECT_EQ(run({"tide", "logs"}).out, "==> head <==\nh1\nh2\n==> v2 <==\ntwo\n==> v10 <==\nten\n");
   EXPECT_EQ(run({"tide", "logs", "head", "--lines", "1"}).out, "h2\n");
+  std::ofstream(dvm_log_path(dvm.directory, "v3")) << "";
+  const Outcome empty = run({"tide", "logs", "v3"});
+  EXPECT_EQ(empty.status, kExitSuccess);
+  EXPECT_EQ(empty.out, "");
+  EXPECT_THAT(empty.err, HasSubstr("the log of v3 is empty"));
   const Outcome unknown = run({"tide", "logs", "../../x"});
   EXPECT_EQ(unknown.status, kExitFailure);
-  EXPECT_THAT(unknown.err, HasSubstr("there are head, v2, v10"));
+  EXPECT_THAT(unknown.err, HasSubstr("there are head, v2, v3, v10"));
 }
 
 TEST_F(ProgramTest, RunsAJobFromEndToEnd) {
@@ -231,7 +243,8 @@ TEST_F(ProgramTest, RunsAJobFromEndToEnd) {
   EXPECT_EQ(outcome.out, "hello\n");
   EXPECT_EQ(outcome.err,
             "prun: --bynode is an old spelling of --map-by node\n"
-            "prun: -x NOPE: you have no such variable\n");
+            "prun: -x NOPE: you have no such variable, and the processes get none\n"
+            "  try: -x NOPE=VALUE\n");
 }
 
 }  // namespace

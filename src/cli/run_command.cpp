@@ -9,6 +9,7 @@
 #include "cli/job_request.hpp"
 #include "cli/run_command.hpp"
 #include "cli/run_loop.hpp"
+#include "say/command_line.hpp"
 
 namespace tide::cli {
 namespace {
@@ -31,7 +32,9 @@ Result<JobRequest> prepare_job(const ClientContext& context) {
   if (!directory) return directory.error();
   Result<JobRequest> request =
       make_job_request(context.line, Environment(context.environment), *directory);
-  if (!request) return request.error();
+  if (!request) {
+    return Error{request.error().code, say::usage(context.line.program, request.error().message)};
+  }
   request->job.set_correlation(correlation_id());
   for (const std::string& warning : request->warnings) complain(context.line, warning);
   return request;

@@ -4,8 +4,9 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 
+#include "say/ending.hpp"
+#include "say/running.hpp"
 #include "wire/exit_status.hpp"
 
 namespace tide::cli {
@@ -18,11 +19,6 @@ constexpr int kForegroundCheckMs = 500;
 constexpr std::size_t kRoundBytes = 256UL << 10U;
 
 constexpr std::uint32_t kSubmitRequest = 1;
-
-std::string signal_name(int signal) {
-  const char* name = sigabbrev_np(signal);
-  return name == nullptr ? "signal " + std::to_string(signal) : std::string("SIG") + name;
-}
 
 // Only for a job that was refused; one that ran says with what to exit.
 int status_of_refusal(ErrorCode code) {
@@ -124,10 +120,10 @@ void RunLoop::end_job(int signal) {
   if (end_requests_ > 2) leave_with_ = exit_status_of_signal(signal);
   if (leave_with_) return;
   if (end_requests_ == 1) {
-    say(signal_name(signal) + ": the job is being ended; once more ends it at once");
+    tell(say::job_is_being_ended(signal));
     send_kill(signal, true);
   } else {
-    say(signal_name(signal) + ": the job is killed; once more leaves without waiting for it");
+    tell(say::job_is_being_killed(signal));
     send_kill(SIGKILL, true);
   }
 }
@@ -194,7 +190,7 @@ void RunLoop::take_accepted(const wire::Accepted& accepted) {
   phase_ = Phase::kRunning;
   job_number_ = accepted.job();
   if (options_.verbose) {
-    say("job " + std::to_string(job_number_) + " (" + accepted.nspace() + ") is accepted");
+    tell(say::job_is_accepted(job_number_, accepted.nspace()));
   }
   for (const wire::KillJob& kill : std::exchange(waiting_kills_, {})) {
     send_kill(kill.signal(), kill.terminate());
@@ -205,13 +201,13 @@ void RunLoop::take_ended(const wire::JobEnded& ended) {
   output_.finish();
   // A reader that went away wanted no more words either.
   if (!output_lost_) {
-    for (const std::string& message : ended.messages()) say(message);
+    for (const std::string& message : ended.messages()) tell(message);
   }
   finish(ended.exit_status());
 }
 
 void RunLoop::take_error(std::uint32_t request, const wire::ErrorInfo& error) {
-  say(error.message());
+  tell(error.message());
   if (request == kSubmitRequest && phase_ == Phase::kSubmitted) {
     finish(status_of_refusal(static_cast<ErrorCode>(error.code())));
   }
@@ -222,7 +218,7 @@ void RunLoop::write_output() {
   if (!written && !output_lost_) {
     output_lost_ = true;
     if (written.error().code != ErrorCode::kConnectionLost) {
-      say(written.error().message + "; the job is being ended");
+      tell(say::output_not_written(written.error().message));
     }
     send_kill(SIGTERM, true);
   }
@@ -241,7 +237,7 @@ void RunLoop::write_output() {
 void RunLoop::connection_lost(const std::string& why) {
   if (phase_ == Phase::kEnded) return;
   output_.finish();
-  say("the connection to the DVM is lost before the end of the job: " + why);
+  tell(say::connection_lost(why));
   finish(kExitNoDvm);
 }
 

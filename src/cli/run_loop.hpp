@@ -53,7 +53,7 @@ class RunLoop {
   void connection_lost(const std::string& why);
   void finish(int status);
   void send(wire::ClientRequest request, std::string_view payload = {});
-  void say(const std::string& text) { output_.say(options_.program + ": " + text); }
+  void tell(const std::string& text) { output_.say(options_.program + ": " + text); }
 
   net::LocalChannel& channel_;
   SignalSource* signals_;

@@ -7,20 +7,13 @@
 #include <string>
 
 #include "base/text.hpp"
+#include "say/command_line.hpp"
 
 namespace tide::cli {
 namespace {
 
 // More would be a slip of the finger.
 constexpr std::uint32_t kMaxRank = 999'999;
-
-Error bad(std::string message) {
-  return Error{ErrorCode::kInvalidArgument, std::move(message)};
-}
-
-std::string quoted(std::string_view text) {
-  return "'" + one_line(text) + "'";
-}
 
 char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -34,13 +27,22 @@ bool begins(std::string_view whole, std::string_view start) {
   return true;
 }
 
-std::string list_words(std::span<const std::string_view> words) {
-  std::string text;
-  for (const std::string_view word : words) {
-    if (!text.empty()) text += ", ";
-    text += word;
+// In any case; the answer is as the table writes it.
+std::optional<std::string> nearest_word(std::string_view word,
+                                        std::span<const std::string_view> words) {
+  const auto lowered = [](std::string_view text) {
+    std::string result(text);
+    for (char& c : result) c = lower(c);
+    return result;
+  };
+  std::vector<std::string> small;
+  for (const std::string_view known : words) small.push_back(lowered(known));
+  const auto near =
+      nearest(lowered(word), std::vector<std::string_view>(small.begin(), small.end()));
+  for (std::size_t i = 0; near && i < words.size(); ++i) {
+    if (small[i] == *near) return std::string(words[i]);
   }
-  return text;
+  return std::nullopt;
 }
 
 // A directive or qualifier: `over=no` is word "over", value "no".
@@ -58,10 +60,7 @@ Directive split_directive(std::string_view text) {
 Result<bool> directive_bool(const Directive& directive) {
   if (!directive.value) return true;
   Result<bool> value = parse_bool(*directive.value);
-  if (!value) {
-    return bad(quoted(*directive.value) + " after " + std::string(directive.word) +
-               "= is neither yes nor no");
-  }
+  if (!value) return say::neither_yes_nor_no(*directive.value, directive.word);
   return value;
 }
 
@@ -70,17 +69,17 @@ Status take_map_qualifier(std::string_view text, MapPolicy& policy) {
       "OVERSUBSCRIBE", "NOOVERSUBSCRIBE", "PE",        "SPAN",    "NOLOCAL", "HWTCPUS",
       "CORECPUS",      "INHERIT",         "NOINHERIT", "ORDERED", "FILE",    "DISPLAY"};
   const Directive directive = split_directive(text);
-  Result<std::size_t> index = match_word(directive.word, kQualifiers, "qualifier of --map-by");
+  Result<std::size_t> index = match_word(directive.word, kQualifiers, "qualifier of --map-by", 2);
   if (!index) return index.error();
   if (*index > 1) {
-    return bad("--map-by :" + std::string(kQualifiers[*index]) +
-               " is not built yet; OVERSUBSCRIBE and NOOVERSUBSCRIBE are");
+    return say::unbuilt_value("--map-by :" + std::string(kQualifiers[*index]),
+                              "OVERSUBSCRIBE and NOOVERSUBSCRIBE are");
   }
   Result<bool> on = directive_bool(directive);
   if (!on) return on.error();
   const bool oversubscribe = (*index == 0) == *on;
   if (policy.oversubscribe.value_or(oversubscribe) != oversubscribe) {
-    return bad("--map-by says both OVERSUBSCRIBE and NOOVERSUBSCRIBE");
+    return say::both_oversubscribe_and_not();
   }
   policy.oversubscribe = oversubscribe;
   return ok_status();
@@ -89,7 +88,7 @@ Status take_map_qualifier(std::string_view text, MapPolicy& policy) {
 }  // namespace
 
 Result<std::size_t> match_word(std::string_view word, std::span<const std::string_view> words,
-                               std::string_view what) {
+                               std::string_view what, std::size_t built) {
   std::vector<std::string_view> candidates;
   std::size_t found = 0;
   for (std::size_t i = 0; i < words.size() && !word.empty(); ++i) {
@@ -99,19 +98,16 @@ Result<std::size_t> match_word(std::string_view word, std::span<const std::strin
     found = i;
   }
   if (candidates.size() == 1) return found;
-  if (!candidates.empty()) {
-    return bad(quoted(word) + " as " + std::string(what) + " could be " + list_words(candidates));
-  }
-  return bad(quoted(word) + " is no " + std::string(what) + "; there are " + list_words(words));
+  if (!candidates.empty()) return say::ambiguous_word(word, what, candidates);
+  return say::unknown_word(word, what, words.first(built), nearest_word(word, words.first(built)));
 }
 
 Result<std::uint32_t> parse_count(std::string_view text, std::string_view what,
                                   std::uint32_t minimum, std::uint32_t maximum) {
   const Result<std::int64_t> number = parse_int(text);
-  if (!number) return bad(quoted(text) + " is no number: " + std::string(what));
+  if (!number) return say::not_a_number(text, what);
   if (*number < minimum || *number > maximum) {
-    return bad(std::string(what) + " has to be between " + std::to_string(minimum) + " and " +
-               std::to_string(maximum) + ", not " + std::to_string(*number));
+    return say::number_out_of_range(what, minimum, maximum, text);
   }
   return static_cast<std::uint32_t>(*number);
 }
@@ -125,14 +121,14 @@ Result<MapPolicy> parse_map_by(std::string_view text) {
   const std::string_view directive = text.substr(0, colon);
   if (!directive.empty() || colon == text.npos) {
     Result<std::size_t> index =
-        match_word(split_directive(directive).word, kDirectives, "value of --map-by");
+        match_word(split_directive(directive).word, kDirectives, "value of --map-by", 2);
     if (!index) return index.error();
     if (*index > 1) {
-      return bad("--map-by " + std::string(kDirectives[*index]) +
-                 " is not built yet; slot and node are");
+      return say::unbuilt_value("--map-by " + std::string(kDirectives[*index]),
+                                "slot and node are");
     }
     if (split_directive(directive).value) {
-      return bad("--map-by " + std::string(kDirectives[*index]) + " takes no '='");
+      return say::takes_no_equals("--map-by " + std::string(kDirectives[*index]));
     }
     policy.map_by = *index == 0 ? wire::JobSpec::SLOT : wire::JobSpec::NODE;
   }
@@ -151,14 +147,14 @@ Status parse_output(std::string_view text, OutputStyle& style) {
       "file"};
   for (const std::string& item : split(text, ',')) {
     const Directive directive = split_directive(std::string_view(item).substr(0, item.find(':')));
-    Result<std::size_t> index = match_word(directive.word, kDirectives, "value of --output");
+    Result<std::size_t> index = match_word(directive.word, kDirectives, "value of --output", 2);
     if (!index) return index.error();
     if (*index > 1) {
-      return bad("--output " + std::string(kDirectives[*index]) +
-                 " is not built yet; tag and merge-stderr-to-stdout are");
+      return say::unbuilt_value("--output " + std::string(kDirectives[*index]),
+                                "tag and merge-stderr-to-stdout are");
     }
     if (item.find(':') != item.npos) {
-      return bad("--output " + std::string(kDirectives[*index]) + ": qualifiers are not built yet");
+      return say::unbuilt_qualifiers("--output " + std::string(kDirectives[*index]));
     }
     Result<bool> on = directive_bool(directive);
     if (!on) return on.error();
@@ -172,15 +168,14 @@ Result<std::vector<wire::HostRequest>> parse_hosts(std::string_view text) {
   for (const std::string& item : split(text, ',')) {
     const std::size_t colon = item.find(':');
     const std::string name(trim(std::string_view(item).substr(0, colon)));
-    if (name.empty()) return bad("--host " + quoted(text) + " has an empty node name");
-    if (name[0] == '+') {
-      return bad("--host " + quoted(name) + ": relative node names are not built yet");
-    }
+    if (name.empty()) return say::empty_node_name(text);
+    if (name[0] == '+') return say::unbuilt_relative_host(name);
     wire::HostRequest host;
     host.set_node(name);
     if (colon != item.npos) {
-      Result<std::uint32_t> slots = parse_count(std::string_view(item).substr(colon + 1),
-                                                "the slots of host " + name, 1, kMaxRank);
+      Result<std::uint32_t> slots =
+          parse_count(std::string_view(item).substr(colon + 1),
+                      "the number of slots after --host " + name, 1, kMaxRank);
       if (!slots) return slots.error();
       host.set_slots(*slots);
     }
@@ -196,16 +191,16 @@ Result<std::int32_t> parse_stdin_rank(std::string_view text) {
     if (!rank) return rank.error();
     return static_cast<std::int32_t>(*rank);
   }
-  Result<std::size_t> index = match_word(text, kWords, "value of --stdin");
+  Result<std::size_t> index = match_word(text, kWords, "value of --stdin", 1);
   if (!index) return index.error();
-  if (*index == 1) return bad("--stdin all is not built yet; a rank and none are");
+  if (*index == 1) return say::unbuilt_value("--stdin all", "a rank and none are");
   return -1;
 }
 
 Result<int> parse_signal(std::string_view text) {
   if (const Result<std::int64_t> number = parse_int(text)) {
     if (*number >= 1 && *number < NSIG) return static_cast<int>(*number);
-    return bad("there is no signal " + std::string(text));
+    return say::no_such_signal(text);
   }
   const std::string_view wanted = begins(text, "SIG") ? text.substr(3) : text;
   for (int signal = 1; signal < NSIG; ++signal) {
@@ -214,16 +209,16 @@ Result<int> parse_signal(std::string_view text) {
       return signal;
     }
   }
-  return bad("there is no signal " + quoted(text));
+  return say::no_such_signal(text);
 }
 
 Result<std::uint32_t> parse_timeout_ms(std::string_view text) {
   const Result<std::uint64_t> timeout_ms = parse_duration_ms(text);
-  if (!timeout_ms) {
-    return bad("--timeout " + quoted(text) + " is no time; write 90, 90s, 5m or 2h");
-  }
-  if (*timeout_ms > std::numeric_limits<std::uint32_t>::max()) {
-    return bad("--timeout " + std::string(text) + " is too long; the longest is 1193 hours");
+  if (!timeout_ms) return say::not_a_time("--timeout", text);
+  constexpr std::uint32_t kLongestMs = std::numeric_limits<std::uint32_t>::max();
+  if (*timeout_ms > kLongestMs) {
+    constexpr std::uint32_t kHourMs = 3'600'000;
+    return say::time_too_long("--timeout", text, kLongestMs / kHourMs);
   }
   return static_cast<std::uint32_t>(*timeout_ms);
 }
@@ -232,7 +227,7 @@ Result<JobName> parse_job_name(std::string_view text) {
   if (text.find('@') != text.npos) return JobName{0, text};
   const Result<std::int64_t> number = parse_int(text);
   if (!number || *number < 1 || *number > std::numeric_limits<std::uint32_t>::max()) {
-    return bad(quoted(text) + " is neither the number nor the namespace of a job");
+    return say::not_a_job_name(text);
   }
   return JobName{static_cast<std::uint32_t>(*number), {}};
 }

@@ -12,9 +12,10 @@
 
 namespace tide::cli {
 
-// Position of the one among `words` that `word` is or begins. `what` names the value in messages.
+// Position of the one among `words` that `word` is or begins. `what` names the value in messages,
+// which offer the first `built` of the words.
 Result<std::size_t> match_word(std::string_view word, std::span<const std::string_view> words,
-                               std::string_view what);
+                               std::string_view what, std::size_t built);
 
 // A whole number within bounds; `what` names it in messages.
 Result<std::uint32_t> parse_count(std::string_view text, std::string_view what,

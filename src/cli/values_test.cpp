@@ -39,6 +39,9 @@ TEST(ParseMapBy, Refusals) {
   EXPECT_THAT(why(parse_map_by("ppr:2:node")), HasSubstr("ppr is not built yet"));
   EXPECT_THAT(why(parse_map_by("node:PE=2")), HasSubstr(":PE is not built yet"));
   EXPECT_THAT(why(parse_map_by("slit")), HasSubstr("is no value of --map-by"));
+  EXPECT_THAT(why(parse_map_by("slit")), HasSubstr("did you mean slot?"));
+  EXPECT_THAT(why(parse_map_by("quux")), testing::Not(HasSubstr("did you mean")));
+  EXPECT_THAT(why(parse_map_by(":oversubscirbe")), HasSubstr("did you mean OVERSUBSCRIBE?"));
   EXPECT_THAT(why(parse_map_by("")), HasSubstr("is no value of --map-by"));
   EXPECT_THAT(why(parse_map_by("node:")), HasSubstr("is no qualifier of --map-by"));
   EXPECT_THAT(why(parse_map_by("node:over=2")), HasSubstr("neither yes nor no"));
@@ -56,6 +59,7 @@ TEST(ParseOutput, TagAndMerge) {
   EXPECT_THAT(why(parse_output("dir=/x:nocopy", style)), HasSubstr("dir is not built yet"));
   EXPECT_THAT(why(parse_output("tag:raw", style)), HasSubstr("qualifiers are not built yet"));
   EXPECT_THAT(why(parse_output("tog", style)), HasSubstr("is no value of --output"));
+  EXPECT_THAT(why(parse_output("tog", style)), HasSubstr("did you mean tag?"));
 }
 
 TEST(ParseHosts, NamesWithAndWithoutSlots) {
@@ -70,7 +74,8 @@ TEST(ParseHosts, NamesWithAndWithoutSlots) {
 
 TEST(ParseHosts, Refusals) {
   EXPECT_THAT(why(parse_hosts("a,,b")), HasSubstr("empty node name"));
-  EXPECT_THAT(why(parse_hosts("a:0")), HasSubstr("the slots of host a has to be between 1"));
+  EXPECT_THAT(why(parse_hosts("a:0")),
+              HasSubstr("the number of slots after --host a must be between 1"));
   EXPECT_THAT(why(parse_hosts("a:x")), HasSubstr("'x' is no number"));
   EXPECT_THAT(why(parse_hosts("+n0")), HasSubstr("not built yet"));
 }

@@ -4,6 +4,10 @@
 
 #include <utility>
 
+#include "say/ending.hpp"
+#include "say/finding.hpp"
+#include "say/starting.hpp"
+
 namespace tide::core {
 
 namespace {
@@ -87,7 +91,7 @@ void HeadCore::on_ready() {
 
 void HeadCore::on_start_failed(const std::string& reason) {
   failure_ = reason;
-  out_.emplace_back(Progress{fmt::format("the DVM could not be started: {}", reason), true});
+  out_.emplace_back(Progress{say::dvm_not_started(reason), true});
   begin_end("the DVM could not be started", true);
 }
 
@@ -237,8 +241,7 @@ void HeadCore::handle(const ClientMessage& event) {
   switch (request.body_case()) {
     case wire::ClientRequest::kSubmit:
       if (phase_ >= Phase::kEnding) {
-        answer(event.client, request.request(),
-               Error{ErrorCode::kUnavailable, "the DVM is ending and takes no more jobs"});
+        answer(event.client, request.request(), say::dvm_takes_no_more_jobs());
       } else {
         jobs_.submit(event.client, request.request(), request.submit().job());
       }
@@ -277,8 +280,7 @@ void HeadCore::handle(const ClientMessage& event) {
       return;
     case wire::ClientRequest::kHello:
     case wire::ClientRequest::BODY_NOT_SET:
-      answer(event.client, request.request(),
-             Error{ErrorCode::kProtocol, "this head does not know that request"});
+      answer(event.client, request.request(), say::unknown_request());
       return;
   }
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "core/slot_advice.hpp"
 #include "wire/exit_status.hpp"
 #include "wire/limits.hpp"
 
@@ -18,23 +19,20 @@ namespace {
 constexpr std::size_t kBufferPerJobBytes = std::size_t{64} << 20U;
 constexpr std::size_t kLeastWindowBytes = 8192;  // a reader gives credit back in smaller pieces
 
-std::string bad_spec(const wire::JobSpec& spec) {
-  if (spec.apps().empty()) return "the job names no program";
+Status check_spec(const wire::JobSpec& spec) {
+  if (spec.apps().empty()) return say::job_without_program();
   std::uint64_t total = 0;
   for (const auto& app : spec.apps()) {
-    if (app.argv().empty() || app.argv(0).empty()) return "an app context names no program";
+    if (app.argv().empty() || app.argv(0).empty()) return say::job_without_program();
     total += app.processes();
     for (const auto& directive : app.environment()) {
       if (directive.name().empty() || directive.name().find('=') != std::string::npos) {
-        return fmt::format("'{}' is not the name of an environment variable", directive.name());
+        return say::job_with_bad_variable(directive.name());
       }
     }
   }
-  if (total > kMaxProcessesPerJob) {
-    return fmt::format("{} processes are more than the {} that one job may have", total,
-                       kMaxProcessesPerJob);
-  }
-  return {};
+  if (total > kMaxProcessesPerJob) return say::job_too_large(total, kMaxProcessesPerJob);
+  return ok_status();
 }
 
 bool names_host(const wire::JobSpec& spec, const std::string& node) {
@@ -75,15 +73,10 @@ void JobBoard::reply(const Job& job, wire::ClientReply reply, Bytes payload) {
 }
 
 void JobBoard::submit(ClientId client, std::uint32_t request, wire::JobSpec spec) {
-  Status acceptable = ok_status();
-  if (auto problem = bad_spec(spec); !problem.empty()) {
-    acceptable = Error{ErrorCode::kInvalidArgument, std::move(problem)};
-  } else if (const auto jobs = unended_.find(client);
-             jobs != unended_.end() && jobs->second >= kMaxJobsPerClient) {
-    acceptable = Error{ErrorCode::kOutOfResources,
-                       fmt::format("this client has {} jobs that have not ended, and may not have "
-                                   "more; wait for some of them",
-                                   jobs->second)};
+  Status acceptable = check_spec(spec);
+  const auto jobs = unended_.find(client);
+  if (acceptable && jobs != unended_.end() && jobs->second >= kMaxJobsPerClient) {
+    acceptable = say::too_many_jobs_of_client(jobs->second);
   }
   if (!acceptable) {
     wire::ClientReply refusal;
@@ -218,24 +211,26 @@ void JobBoard::release_early_jobs() {
 
 void JobBoard::map_job(Job& job) {
   std::vector<MapNode> candidates;
+  std::vector<std::string> unheard;
   for (const auto& [rank, node] : roster_.nodes()) {
     // A suspected node gets nothing that could go elsewhere, and stays a node for whoever names it.
     const bool named = node.state == NodeState::kSuspect && names_host(job.spec, node.name);
     if (node.state == NodeState::kUp || named) {
-      candidates.push_back(MapNode{rank, node.name, node.slots, node.used});
+      candidates.push_back(MapNode{rank, node.name, node.slots, node.used, node.slot_source});
+    } else if (node.state == NodeState::kSuspect) {
+      unheard.push_back(node.name);
     }
   }
   auto result = core::map_job(job.spec, candidates);
   if (result.verdict != MapVerdict::kPlaced) {
-    fail(job, JobState::kMapFailed, kExitMapFailed, std::move(result.reason), 0);
+    auto reason = explain_map_failure(job.spec, candidates, *result.failure, std::move(unheard));
+    fail(job, JobState::kMapFailed, kExitMapFailed, std::move(reason), 0);
     return;
   }
   job.placements = std::move(result.placements);
   if (job.spec.stdin_rank() >= static_cast<std::int64_t>(job.placements.size())) {
     fail(job, JobState::kMapFailed, kExitMapFailed,
-         fmt::format("standard input is for process {} and the job has only {}",
-                     job.spec.stdin_rank(), job.placements.size()),
-         0);
+         say::no_process_for_stdin(job.spec.stdin_rank(), job.placements.size()), 0);
     return;
   }
   go(job, JobState::kMapComplete, fmt::format("{} processes placed", job.placements.size()));
@@ -257,10 +252,8 @@ void JobBoard::prepare_environment(Job& job) {
   for (const auto& [rank, share] : job.shares) {
     const Node* node = roster_.find(rank);
     if (!job.spec.oversubscribe() && node->used > node->slots) {
-      fail(
-          job, JobState::kCannotLaunch, kExitMapFailed,
-          fmt::format("node {} has {} slots and {} processes", node->name, node->slots, node->used),
-          0);
+      fail(job, JobState::kCannotLaunch, kExitMapFailed,
+           say::node_is_too_full(node->name, node->slots, node->used), 0);
       return;
     }
   }

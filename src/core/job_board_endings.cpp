@@ -3,23 +3,17 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstring>
 #include <utility>
 
 #include "base/check.hpp"
 #include "core/job_board.hpp"
+#include "say/ending.hpp"
+#include "say/running.hpp"
 #include "wire/exit_status.hpp"
 
 namespace tide::core {
 
 namespace {
-
-std::string signal_words(int signal) {
-  const char* name = sigabbrev_np(signal);
-  const char* words = sigdescr_np(signal);
-  return fmt::format("signal {} (SIG{}, {})", signal, name != nullptr ? name : "?",
-                     words != nullptr ? words : "unknown");
-}
 
 std::string command_of(const wire::JobSpec& spec) {
   std::string out;
@@ -99,15 +93,12 @@ std::string JobBoard::describe_failure(const Job& job, Rank daemon,
   const std::string where =
       node == roster_.nodes().end() ? "a lost node" : "node " + node->second.name;
   if (!report.error().empty()) {
-    const bool says_where = report.error().find(where) != std::string::npos;
-    return fmt::format("job {}: process {}{}: {}", job.nspace, report.rank(),
-                       says_where ? "" : " on " + where, report.error());
+    return say::process_not_started(job.nspace, report.rank(), where, report.error());
   }
-  const auto what = report.signal() != 0
-                        ? fmt::format("was ended by {}", signal_words(report.signal()))
-                        : fmt::format("exited with status {}", report.exit_code());
-  return fmt::format("job {}: process {} (pid {}) on {} {}", job.nspace, report.rank(),
-                     report.pid(), where, what);
+  if (report.signal() != 0) {
+    return say::process_signalled(job.nspace, report.rank(), report.pid(), where, report.signal());
+  }
+  return say::process_exited(job.nspace, report.rank(), report.pid(), where, report.exit_code());
 }
 
 void JobBoard::on_proc_failed(Rank daemon, const wire::ProcReport& report) {
@@ -140,9 +131,7 @@ void JobBoard::on_node_lost(const Node& node, const std::string& reason) {
     }
     share->second.launched = share->second.ended = share->second.output_complete = true;
     fail(job, JobState::kAborted, kExitNodeLost,
-         fmt::format("job {}: node {} was lost with {} of its processes: {}", job.nspace, node.name,
-                     lost, reason),
-         SIGTERM);
+         say::node_lost(job.nspace, node.name, lost, reason), SIGTERM);
     check_complete(job);
   }
   run_transitions();
@@ -221,11 +210,10 @@ Status JobBoard::kill(const wire::KillJob& order) {
     const auto name = order.job().ref_case() == wire::JobRef::kNumber
                           ? std::to_string(order.job().number())
                           : order.job().nspace();
-    return Error{ErrorCode::kNotFound,
-                 fmt::format("no job {} is running; 'tide jobs' lists them", name)};
+    return say::no_such_job(name);
   }
   if (order.signal() <= 0 || order.signal() >= NSIG) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("{} is not a signal", order.signal())};
+    return say::not_a_signal(order.signal());
   }
   if (!order.terminate()) {
     order_end(*job, order.signal(), false);
@@ -235,8 +223,7 @@ Status JobBoard::kill(const wire::KillJob& order) {
     order_end(*job, order.signal(), true);
   } else {
     fail(*job, JobState::kKilledByCmd, exit_status_of_signal(order.signal()),
-         fmt::format("job {}: ended on request by {}", job->nspace, signal_words(order.signal())),
-         order.signal());
+         say::ended_on_request(job->nspace, order.signal()), order.signal());
   }
   run_transitions();
   return ok_status();
@@ -248,7 +235,7 @@ void JobBoard::client_gone(ClientId client) {
     job.owner.reset();
     unended_.erase(client);
     fail(job, JobState::kKilledByCmd, exit_status_of_signal(SIGTERM),
-         fmt::format("job {}: ended because its client went away", job.nspace), SIGTERM);
+         say::ended_without_client(job.nspace), SIGTERM);
   }
   run_transitions();
 }
@@ -258,7 +245,7 @@ void JobBoard::end_all(const std::string& reason, bool force) {
     const int signal = force ? SIGKILL : SIGTERM;
     if (is_error(job.state) && force) order_end(job, SIGKILL, true);
     fail(job, JobState::kKilledByCmd, exit_status_of_signal(signal),
-         fmt::format("job {}: ended because {}", job.nspace, reason), signal);
+         say::ended_because(job.nspace, reason), signal);
   }
   run_transitions();
 }
@@ -266,7 +253,7 @@ void JobBoard::end_all(const std::string& reason, bool force) {
 void JobBoard::abandon_all() {
   for (auto& [id, job] : jobs_) {
     if (!job.scattered) continue;
-    job.messages.push_back(fmt::format("job {}: its processes did not end in time", job.nspace));
+    job.messages.push_back(say::processes_did_not_end(job.nspace));
     for (auto& [rank, share] : job.shares) {
       if (!share.ended) give_back_slots(job, rank);
       share.launched = share.ended = share.output_complete = true;
@@ -282,8 +269,8 @@ void JobBoard::fail(Job& job, JobState error, int exit_status, std::string messa
   job.end_state = error;
   job.exit_status = exit_status;
   job.messages.push_back(message);
-  notes_.add(Subsystem::kErrmgr, 1, "{}", message);
-  go(job, error, std::move(message));
+  notes_.add(Subsystem::kErrmgr, 1, "{}", say::first_line(message));
+  go(job, error, std::string(say::first_line(message)));
   if (signal != 0) order_end(job, signal, true);
 }
 
@@ -329,9 +316,7 @@ bool JobBoard::handle_timer(TimerKind kind, std::uint32_t subject) {
   if (kind != TimerKind::kJobTimeout) return false;
   if (Job* job = find(JobId(subject))) {
     fail(*job, JobState::kForcedExit, kExitTimedOut,
-         fmt::format("job {}: ended because it ran longer than {} s", job->nspace,
-                     static_cast<double>(job->spec.timeout_ms()) / 1000.0),
-         SIGTERM);
+         say::ended_by_timeout(job->nspace, job->spec.timeout_ms()), SIGTERM);
     run_transitions();
   }
   return true;

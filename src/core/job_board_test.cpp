@@ -189,7 +189,7 @@ TEST_F(JobBoardTest, JobsShareTheSlotsAndGiveThemBack) {
   run_three();
   const auto busy = endings(rig.submit(6, job_spec(2)));
   ASSERT_EQ(busy.size(), 1U);
-  EXPECT_THAT(busy[0].messages(0), HasSubstr("in use"));
+  EXPECT_THAT(busy[0].messages(0), HasSubstr("once other jobs have ended"));
   rig.ended(1, 1, {0, 1});
   EXPECT_EQ(used(rig, 1), 0U) << "each daemon's share as it ends";
   EXPECT_EQ(used(rig, 2), 1U);

@@ -1,7 +1,5 @@
 #include "core/mapper.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 
@@ -117,26 +115,31 @@ void place_surplus(Working& work, const std::vector<Seat>& seats, std::uint32_t 
   }
 }
 
-MapResult failed(MapVerdict verdict, std::string reason) {
-  return MapResult{verdict, {}, std::move(reason)};
+MapResult failed(MapVerdict verdict, MapFailure failure) {
+  return MapResult{verdict, {}, std::move(failure)};
 }
 
-std::string short_of_slots(const wire::AppSpec& app, std::uint32_t asked, std::uint64_t free,
-                           std::uint64_t idle, const Working& work,
-                           const std::vector<Seat>& seats) {
-  std::string text = fmt::format("not enough slots for {} process{} of '{}': ", asked,
-                                 asked == 1 ? "" : "es", app.argv(0));
-  text += free == idle ? fmt::format("{} available", free)
-                       : fmt::format("{} free of {}, the others are in use", free, idle);
-  text += " (";
-  constexpr std::size_t kShown = 8;
-  for (std::size_t i = 0; i < seats.size() && i < kShown; ++i) {
-    const auto& node = work.nodes[seats[i].node];
-    text +=
-        fmt::format("{}{}: {} of {} used", i == 0 ? "" : ", ", node.name, node.used, node.slots);
+// The limits that --host sets, as they were written.
+std::optional<std::uint32_t> host_limit(const wire::AppSpec& app, const std::string& node) {
+  std::optional<std::uint32_t> limit;
+  for (const auto& host : app.hosts()) {
+    if (host.node() != node) continue;
+    if (host.slots() == 0) return std::nullopt;
+    limit = limit.value_or(0) + host.slots();
   }
-  if (seats.size() > kShown) text += fmt::format(", and {} more nodes", seats.size() - kShown);
-  return text + "); ask for fewer, or use --map-by :OVERSUBSCRIBE";
+  return limit;
+}
+
+MapFailure shortage(int index, const wire::AppSpec& app, std::uint32_t asked, const Working& work,
+                    const std::vector<Seat>& seats) {
+  MapFailure out{MapFailure::Kind::kTooFewSlots, index, {}, asked, 0, {}};
+  for (const auto& seat : seats) {
+    const auto usable = room(seat, work, false);
+    out.free += usable;
+    out.seats.push_back(
+        {seat.node, work.placed[seat.node], usable, host_limit(app, work.nodes[seat.node].name)});
+  }
+  return out;
 }
 
 }  // namespace
@@ -148,13 +151,14 @@ MapResult map_job(const wire::JobSpec& job, const std::vector<MapNode>& nodes) {
     const auto& app = job.apps(i);
     const auto index = static_cast<std::uint32_t>(i);
     if (const auto missing = missing_host(app, nodes); !missing.empty()) {
-      return failed(
-          MapVerdict::kImpossible,
-          fmt::format("host '{}' is not a node of this DVM; 'tide status' lists them", missing));
+      return failed(MapVerdict::kImpossible,
+                    {MapFailure::Kind::kUnknownHost, i, missing, 0, 0, {}});
     }
     work.app_placed.assign(nodes.size(), 0);
     const auto seats = seats_for(app, work);
-    if (seats.empty()) return failed(MapVerdict::kImpossible, "the DVM has no nodes to run on");
+    if (seats.empty()) {
+      return failed(MapVerdict::kImpossible, {MapFailure::Kind::kNoNodes, i, {}, 0, 0, {}});
+    }
     const auto free = total_room(seats, work, false);
     const auto idle = total_room(seats, work, true);
     std::uint32_t left = app.processes() > 0 ? app.processes() : static_cast<std::uint32_t>(free);
@@ -162,7 +166,7 @@ MapResult map_job(const wire::JobSpec& job, const std::vector<MapNode>& nodes) {
     if (left == 0 || short_of_room) {
       const auto asked = std::max(left, 1U);
       const auto verdict = asked > idle ? MapVerdict::kImpossible : MapVerdict::kBusy;
-      return failed(verdict, short_of_slots(app, asked, free, idle, work, seats));
+      return failed(verdict, shortage(i, app, asked, work, seats));
     }
     if (by_node) {
       place_by_node(work, seats, index, left);

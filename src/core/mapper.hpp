@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/ids.hpp"
+#include "say/mapping.hpp"
 #include "wire/job.pb.h"
 
 namespace tide::core {
@@ -15,6 +17,7 @@ struct MapNode {
   std::string name;
   std::uint32_t slots = 0;
   std::uint32_t used = 0;
+  say::SlotSource source = say::SlotSource::kGiven;
 };
 
 struct Placement {
@@ -30,10 +33,27 @@ enum class MapVerdict : std::uint8_t {
   kBusy,        // it would fit if other jobs were not there
 };
 
+// What stood in the way, and how far the mapping had come.
+struct MapFailure {
+  enum class Kind : std::uint8_t { kUnknownHost, kNoNodes, kTooFewSlots };
+  struct Seat {
+    std::size_t node = 0;     // index into the candidates
+    std::uint32_t taken = 0;  // by app contexts before
+    std::uint32_t usable = 0;
+    std::optional<std::uint32_t> host_limit;
+  };
+  Kind kind = Kind::kTooFewSlots;
+  int app = 0;       // the app context that has no place
+  std::string host;  // the unknown one
+  std::uint32_t asked = 0;
+  std::uint32_t free = 0;  // what the seats hold
+  std::vector<Seat> seats;
+};
+
 struct MapResult {
   MapVerdict verdict = MapVerdict::kPlaced;
   std::vector<Placement> placements;  // in rank order
-  std::string reason;                 // for people, with the numbers; empty if placed
+  std::optional<MapFailure> failure;  // unless placed
 };
 
 // `nodes` are the candidates in mapping order. By slot: a node is filled up to its free slots, then

@@ -6,37 +6,12 @@
 
 #include <map>
 
+#include "core/mapper_samples.hpp"
+
 namespace tide::core {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-
-std::vector<MapNode> three_nodes() {
-  return {{Rank(1), "v1", 2, 0}, {Rank(2), "v2", 3, 0}, {Rank(3), "v3", 2, 0}};
-}
-
-wire::JobSpec job(std::uint32_t processes, wire::JobSpec::MapBy by = wire::JobSpec::SLOT) {
-  wire::JobSpec out;
-  out.set_map_by(by);
-  auto* app = out.add_apps();
-  app->add_argv("prog");
-  app->set_processes(processes);
-  return out;
-}
-
-wire::AppSpec& add_app(wire::JobSpec& spec, std::uint32_t processes) {
-  auto* app = spec.add_apps();
-  app->add_argv("other");
-  app->set_processes(processes);
-  return *app;
-}
-
-void ask_host(wire::AppSpec& app, const std::string& node, std::uint32_t slots = 0) {
-  auto* host = app.add_hosts();
-  host->set_node(node);
-  host->set_slots(slots);
-}
 
 std::vector<std::uint32_t> daemons(const MapResult& result) {
   std::vector<std::uint32_t> out;
@@ -50,7 +25,7 @@ TEST(Mapper, BySlotFillsOneNodeAfterTheOther) {
   EXPECT_THAT(daemons(result), ElementsAre(1, 1, 2, 2, 2, 3));
   EXPECT_EQ(result.placements[1].local_rank, 1U);
   EXPECT_EQ(result.placements[5].local_rank, 0U);
-  EXPECT_TRUE(result.reason.empty());
+  EXPECT_FALSE(result.failure);
 }
 
 TEST(Mapper, ByNodeGoesRound) {
@@ -81,7 +56,9 @@ TEST(Mapper, OnlyTheHostsAskedForAndOnlySoMany) {
   spec.mutable_apps(0)->set_processes(4);
   const auto result = map_job(spec, three_nodes());
   EXPECT_EQ(result.verdict, MapVerdict::kImpossible);
-  EXPECT_THAT(result.reason, HasSubstr("not enough slots for 4 processes of 'prog': 3 available"));
+  EXPECT_EQ(result.failure->kind, MapFailure::Kind::kTooFewSlots);
+  EXPECT_EQ(result.failure->asked, 4U);
+  EXPECT_EQ(result.failure->free, 3U);
 }
 
 TEST(Mapper, ACapAboveTheSlotsOfTheNodeGivesNoMore) {
@@ -111,7 +88,8 @@ TEST(Mapper, AnUnknownHostIsNamed) {
   ask_host(*spec.mutable_apps(0), "v77");
   const auto result = map_job(spec, three_nodes());
   EXPECT_EQ(result.verdict, MapVerdict::kImpossible);
-  EXPECT_THAT(result.reason, HasSubstr("'v77'"));
+  EXPECT_EQ(result.failure->kind, MapFailure::Kind::kUnknownHost);
+  EXPECT_EQ(result.failure->host, "v77");
   EXPECT_TRUE(result.placements.empty());
 }
 
@@ -120,8 +98,8 @@ TEST(Mapper, BusyIsNotImpossible) {
   nodes[1].used = 2;
   const auto busy = map_job(job(6), nodes);
   EXPECT_EQ(busy.verdict, MapVerdict::kBusy);
-  EXPECT_THAT(busy.reason, HasSubstr("5 free of 7"));
-  EXPECT_THAT(busy.reason, HasSubstr("v2: 2 of 3 used"));
+  EXPECT_EQ(busy.failure->free, 5U);
+  EXPECT_EQ(busy.failure->seats[1].usable, 1U);
   EXPECT_TRUE(busy.placements.empty());
   EXPECT_EQ(map_job(job(8), nodes).verdict, MapVerdict::kImpossible);
   for (auto& node : nodes) node.used = node.slots;
@@ -169,31 +147,6 @@ TEST(Mapper, EachProgramHasItsOwnHosts) {
   EXPECT_THAT(daemons(map_job(spec, three_nodes())), ElementsAre(3, 3, 1));
 }
 
-std::vector<MapNode> any_nodes() {
-  std::vector<MapNode> out;
-  const auto count = *rc::gen::inRange<std::uint32_t>(1, 8);
-  for (std::uint32_t i = 1; i <= count; ++i) {
-    const auto slots = *rc::gen::inRange<std::uint32_t>(0, 6);
-    out.push_back({Rank(i), "v" + std::to_string(i), slots, *rc::gen::inRange(0U, slots + 3)});
-  }
-  return out;
-}
-
-wire::JobSpec any_job(const std::vector<MapNode>& nodes) {
-  wire::JobSpec out;
-  out.set_map_by(*rc::gen::element(wire::JobSpec::SLOT, wire::JobSpec::NODE));
-  const auto apps = *rc::gen::inRange(1, 4);
-  for (int i = 0; i < apps; ++i) {
-    auto& app = add_app(out, *rc::gen::inRange(0U, 12U));
-    const auto hosts = *rc::gen::inRange(0, 3);
-    for (int host = 0; host < hosts; ++host) {
-      const auto pick = *rc::gen::inRange<std::size_t>(0, nodes.size());
-      ask_host(app, nodes[pick].name, *rc::gen::inRange(0U, 4U));
-    }
-  }
-  return out;
-}
-
 // Dense, ordered by program, local ranks dense on each node; the hosts asked for and no other.
 void check_well_formed(const wire::JobSpec& spec, const MapResult& result) {
   std::map<Rank, std::uint32_t> on_node;
@@ -226,7 +179,7 @@ RC_GTEST_PROP(Mapper, NeverMoreThanTheFreeSlots, ()) {
   const auto result = map_job(spec, nodes);
   if (result.verdict != MapVerdict::kPlaced) {
     RC_ASSERT(result.placements.empty());
-    RC_ASSERT(!result.reason.empty());
+    RC_ASSERT(result.failure.has_value());
     return;
   }
   check_well_formed(spec, result);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "say/starting.hpp"
 
 namespace tide::core {
 
@@ -60,7 +61,7 @@ void Roster::on_daemon_started(const DaemonStarted& event) {
 void Roster::on_launch_failed(const DaemonLaunchFailed& event) {
   const Node* node = find(event.rank);
   if (node == nullptr || !starting_) return;
-  fail_start(fmt::format("node {} could not be started: {}", node->name, event.text));
+  fail_start(say::node_not_started(node->name, event.text));
 }
 
 bool Roster::admit(const LinkUp& up) {
@@ -91,16 +92,28 @@ void Roster::on_report(LinkId link, Rank rank, const wire::Report& report) {
   }
 }
 
-std::uint32_t Roster::slots_of(const Node& node) const {
-  if (node.asked_slots > 0) return node.asked_slots;
+void Roster::set_slots(Node& node) const {
+  using say::SlotSource;
   const auto& topology = node.report.topology();
-  if (config_.default_slots == "cores") return std::max(1U, topology.cores());
-  if (config_.default_slots == "sockets") return std::max(1U, topology.packages());
-  if (config_.default_slots == "hwthreads") return std::max(1U, topology.hwthreads());
-  std::uint32_t number = 1;
-  const auto& text = config_.default_slots;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return std::max(1U, number);
+  std::uint32_t found = 1;
+  if (node.asked_slots > 0) {
+    node.slot_source = SlotSource::kGiven;
+    found = node.asked_slots;
+  } else if (config_.default_slots == "cores") {
+    node.slot_source = SlotSource::kCores;
+    found = topology.cores();
+  } else if (config_.default_slots == "sockets") {
+    node.slot_source = SlotSource::kSockets;
+    found = topology.packages();
+  } else if (config_.default_slots == "hwthreads") {
+    node.slot_source = SlotSource::kHwthreads;
+    found = topology.hwthreads();
+  } else {
+    node.slot_source = SlotSource::kParameter;
+    const auto& text = config_.default_slots;
+    std::from_chars(text.data(), text.data() + text.size(), found);
+  }
+  node.slots = std::max(1U, found);
 }
 
 void Roster::wire_up() {
@@ -108,7 +121,7 @@ void Roster::wire_up() {
   auto* change = operation.mutable_membership();
   change->set_span(next_rank_);
   for (auto& [rank, node] : nodes_) {
-    node.slots = slots_of(node);
+    set_slots(node);
     notes_.add(Subsystem::kRas, 2, "node {} has {} slots", node.name, node.slots);
     node.state = NodeState::kUp;
     auto* info = change->add_joined();
@@ -140,7 +153,7 @@ void Roster::fail_start(const std::string& reason) {
 void Roster::on_stranger_lost(Rank rank, const std::string& reason) {
   const Node* node = find(rank);
   if (node == nullptr || shutting_down_) return;
-  fail_start(fmt::format("the daemon on node {} connected and was lost: {}", node->name, reason));
+  fail_start(say::daemon_lost_at_start(node->name, reason));
 }
 
 void Roster::enter_shutdown() {
@@ -156,8 +169,7 @@ bool Roster::suspect(Rank rank, const std::string& reason, std::uint64_t now_ms)
   Node* node = find(rank);
   if (node == nullptr || shutting_down_) return false;
   if (starting_) {
-    fail_start(fmt::format("the daemon on node {} was lost while the DVM started: {}", node->name,
-                           reason));
+    fail_start(say::daemon_lost_at_start(node->name, reason));
     return false;
   }
   if (node->state != NodeState::kUp) return false;
@@ -192,7 +204,7 @@ void Roster::on_daemon_exited(const DaemonExited& event) {
     return;
   }
   if (starting_) {
-    fail_start(fmt::format("the daemon on node {} ended: {}", node->name, event.text));
+    fail_start(say::daemon_ended_at_start(node->name, event.text));
     return;
   }
   declare_dead(event.rank, fmt::format("its daemon ended: {}", event.text));
@@ -240,14 +252,13 @@ bool Roster::handle_timer(TimerKind kind, std::uint64_t now_ms) {
     return true;
   }
   if (kind != TimerKind::kStart) return false;
-  std::string missing;
+  std::vector<std::string> missing;
   for (const auto& [rank, node] : nodes_) {
-    if (node.state == NodeState::kLaunching) missing += (missing.empty() ? "" : ", ") + node.name;
+    if (node.state == NodeState::kLaunching) missing.push_back(node.name);
   }
-  fail_start(
-      missing.empty()
-          ? fmt::format("the daemons could not be wired up within {} ms", config_.start_timeout_ms)
-          : fmt::format("no report within {} ms from: {}", config_.start_timeout_ms, missing));
+  fail_start(missing.empty()
+                 ? say::daemons_not_wired_up(config_.start_timeout_ms)
+                 : say::daemons_did_not_report(config_.start_timeout_ms, say::name_list(missing)));
   return true;
 }
 

@@ -11,6 +11,7 @@
 #include "core/notes.hpp"
 #include "core/overlay.hpp"
 #include "core/timers.hpp"
+#include "say/mapping.hpp"
 
 namespace tide::core {
 
@@ -31,6 +32,7 @@ struct Node {
   NodeState state = NodeState::kLaunching;
   std::uint32_t asked_slots = 0;
   std::uint32_t slots = 0;
+  say::SlotSource slot_source = say::SlotSource::kGiven;
   std::uint32_t used = 0;  // processes placed and not yet ended
   std::uint32_t pid = 0;
   std::optional<LinkId> link{};  // the one it joined by
@@ -84,7 +86,7 @@ class Roster {
   void declare_dead(Rank rank, std::string reason);
   void check_suspects(std::uint64_t now_ms);
   void arm_suspects(std::uint64_t now_ms);
-  [[nodiscard]] std::uint32_t slots_of(const Node& node) const;
+  void set_slots(Node& node) const;
 
   RosterConfig config_;
   Overlay& overlay_;

@@ -84,7 +84,7 @@ TEST(Roster, ADaemonLostAfterConnectingEndsTheStart) {
   rig.start();
   rig.link_up(1);
   rig.on(LinkDown{LinkId(1), LinkEnd::kClosed, "reset"});
-  EXPECT_TRUE(says(rig.seen, "the daemon on node v1 connected and was lost: reset"));
+  EXPECT_TRUE(says(rig.seen, "the daemon on node v1 was lost while the DVM started: reset"));
 }
 
 TEST(Roster, ADaemonLostWhileWiringEndsTheStart) {
@@ -105,7 +105,7 @@ TEST(Roster, TheDeadlineNamesThoseWhoDidNotReport) {
   rig.link_up(2);
   rig.report(2);
   const auto actions = rig.fire(TimerKind::kStart);
-  EXPECT_TRUE(says(actions, "no report within 60000 ms from: v1, v3"));
+  EXPECT_TRUE(says(actions, "no report within 1 min from: v1, v3"));
 }
 
 bool refused(const Actions& actions, wire::GoodbyeReason reason) {
@@ -135,9 +135,13 @@ TEST(Roster, OnlyAValidTicketIsLetIn) {
 
 // row:L7 slots from the choice, unless they were given
 TEST(Roster, SlotsComeFromTheTopology) {
-  const std::vector<std::pair<std::string, std::uint32_t>> choices = {
-      {"cores", 3}, {"sockets", 1}, {"hwthreads", 6}, {"11", 11}};
-  for (const auto& [choice, slots] : choices) {
+  using say::SlotSource;
+  const std::vector<std::tuple<std::string, std::uint32_t, SlotSource>> choices = {
+      {"cores", 3, SlotSource::kCores},
+      {"sockets", 1, SlotSource::kSockets},
+      {"hwthreads", 6, SlotSource::kHwthreads},
+      {"11", 11, SlotSource::kParameter}};
+  for (const auto& [choice, slots, source] : choices) {
     auto config = HeadRig::verbose_config();
     config.roster.default_slots = choice;
     HeadRig rig(1, config);
@@ -145,9 +149,11 @@ TEST(Roster, SlotsComeFromTheTopology) {
     rig.link_up(1);
     rig.report(1);
     EXPECT_EQ(rig.head.roster().nodes().at(Rank(1)).slots, slots) << choice;
+    EXPECT_EQ(rig.head.roster().nodes().at(Rank(1)).slot_source, source) << choice;
     HeadRig given(1, config);
     given.make_ready();
     EXPECT_EQ(given.head.roster().nodes().at(Rank(1)).slots, HeadRig::kSlots) << choice;
+    EXPECT_EQ(given.head.roster().nodes().at(Rank(1)).slot_source, SlotSource::kGiven) << choice;
   }
 }
 

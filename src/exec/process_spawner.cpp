@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "say/running.hpp"
 
 // The child runs in the memory of a stopped thread, on a stack that sanitizers do not know.
 #define TIDE_RUNS_IN_CHILD \
@@ -238,8 +239,7 @@ Error ProcessSpawner::explain(const SpawnRequest& request, const Plan& plan,
   switch (plan.failed_step) {
     case Step::kDirectory:
       return failed(request,
-                    reason(ErrorCode::kInvalidArgument, "cannot change to working directory '" +
-                                                            request.working_directory + "'"));
+                    say::working_directory_unusable(request.working_directory, plan.failed_errno));
     case Step::kExec:
       return failed(request, explain_exec_failure(program, plan.failed_errno));
     case Step::kGroup:

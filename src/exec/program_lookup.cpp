@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "say/running.hpp"
+
 namespace tide::exec {
 namespace {
 
@@ -29,9 +31,8 @@ Finding look_at(const std::string& path) {
 }
 
 Error not_executable(const std::string& path, Finding finding) {
-  return Error{
-      ErrorCode::kPermissionDenied,
-      path + (finding == Finding::kDirectory ? " is a directory" : " is not an executable file")};
+  return finding == Finding::kDirectory ? say::program_is_a_directory(path)
+                                        : say::program_not_executable(path);
 }
 
 }  // namespace
@@ -53,21 +54,19 @@ Result<Program> find_program(const std::string& name, std::optional<std::string_
     if (finding != Finding::kNothing && !near_miss) near_miss = not_executable(here, finding);
   }
   if (near_miss) return *near_miss;
-  return Error{ErrorCode::kNotFound, "not found in PATH (" + std::string(path) + ")"};
+  return say::program_not_in_path(path);
 }
 
 Error explain_exec_failure(const Program& program, int errnum) {
   const Finding finding = look_at(program.seen_from_here);
   if (errnum == ENOENT && finding == Finding::kExecutable) {
-    return Error{ErrorCode::kPermissionDenied,
-                 "the interpreter that its first line or its ELF header names does not exist"};
+    return say::program_without_interpreter();
   }
   if (errnum == ENOENT || errnum == ENOTDIR) {
-    return Error{ErrorCode::kNotFound, system_error("", errnum).message.substr(2)};
+    return say::program_not_there(errnum);
   }
   if (errnum == ENOEXEC) {
-    return Error{ErrorCode::kPermissionDenied,
-                 "it is neither a program for this machine nor a script with a #! line"};
+    return say::program_of_no_known_kind();
   }
   if (errnum == EACCES && (finding == Finding::kDirectory || finding == Finding::kNotExecutable)) {
     return not_executable(program.seen_from_here, finding);

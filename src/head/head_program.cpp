@@ -12,6 +12,8 @@
 #include "base/log.hpp"
 #include "base/uri.hpp"
 #include "rim/settings.hpp"
+#include "say/finding.hpp"
+#include "say/starting.hpp"
 
 namespace tide::head {
 
@@ -86,7 +88,7 @@ int HeadProgram::run() {
     log_warning(installed.error().message);
   }
   if (auto opened = open_doors(); !opened) {
-    reports_.progress({"the DVM could not be started: " + opened.error().message, true});
+    reports_.progress({say::dvm_not_started(opened.error().message), true});
     return 1;
   }
   wait_for_signals();
@@ -169,7 +171,7 @@ void HeadProgram::perform(core::Action action) {
         } else if constexpr (std::is_same_v<T, core::AnnounceReady>) {
           announce_ready(a);
         } else if constexpr (std::is_same_v<T, core::Progress>) {
-          log_note("plm", 1, a.text);
+          log_note("plm", 1, std::string(say::first_line(a.text)));
           reports_.progress(a);
         } else if constexpr (std::is_same_v<T, core::Exit>) {
           begin_exit(a);
@@ -218,10 +220,10 @@ void HeadProgram::reply_from_rim(const core::ReplyFromRim& action) {
     host_.release(action.request.release().name());  // the daemons were told, too
     reply.mutable_done();
   } else {
-    reply.mutable_error()->set_code(static_cast<std::uint32_t>(ErrorCode::kNotFound));
-    reply.mutable_error()->set_message(fmt::format("no failpoint '{}' is set; set are: {}",
-                                                   action.request.release().name(),
-                                                   fmt::join(setup_.failpoints.names(), ", ")));
+    const Error error =
+        say::no_such_failpoint(action.request.release().name(), setup_.failpoints.names());
+    reply.mutable_error()->set_code(static_cast<std::uint32_t>(error.code));
+    reply.mutable_error()->set_message(error.message);
   }
   clients_.send(action.client, reply, {});
 }
@@ -329,7 +331,8 @@ void HeadProgram::watch_directory() {
 
 void HeadProgram::begin_exit(const core::Exit& action) {
   exit_status_ = action.status;
-  log_note("errmgr", action.status == 0 ? 1 : 0, "ending: " + action.reason);
+  log_note("errmgr", action.status == 0 ? 1 : 0,
+           fmt::format("ending: {}", say::first_line(action.reason)));
   host_.stop();
   timers_.cancel_all();
   directory_timer_.cancel();

@@ -23,12 +23,18 @@
 #include "head/daemonize.hpp"
 #include "head/head_program.hpp"
 #include "head/options.hpp"
+#include "say/command_line.hpp"
+#include "say/starting.hpp"
 
 namespace tide::head {
 namespace {
 
-int fail(const std::string& text, int status = 1) {
+void complain(const std::string& text) {
   std::fprintf(stderr, "prte: %s\n", text.c_str());
+}
+
+int fail(const std::string& text, int status = 1) {
+  complain(text);
   return status;
 }
 
@@ -59,9 +65,13 @@ std::string short_host_name() {
 
 // Sweeps what dead DVMs of this user left, processes included, then takes a directory for this one.
 Result<NewDvm> take_directory(const HeadOptions& options, const Params& params) {
-  const auto base = run_base_path(params.get_string("prte_tmpdir_base"));
+  const auto& tmpdir_base = params.get_string("prte_tmpdir_base");
+  const auto base = run_base_path(tmpdir_base);
+  if (const auto ignored = ignored_tmpdir(tmpdir_base)) {
+    complain(say::relative_tmpdir(*ignored, base));
+  }
   for (const auto& complaint : sweep_dead_dvms(base, exec::kill_processes_of_dvm)) {
-    std::fprintf(stderr, "prte: left by an earlier DVM: %s\n", complaint.c_str());
+    complain(say::leftover_not_removed(complaint));
   }
   auto salt = random_bytes(4);
   if (!salt) return salt.error();
@@ -127,11 +137,7 @@ Status enough_descriptors(std::uint32_t nodes) {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return system_error("no limit on open files", errno);
   const std::uint64_t needed = kOfItsOwn + kPerNode * nodes;
   if (limit.rlim_cur >= needed) return ok_status();
-  return Error{
-      ErrorCode::kOutOfResources,
-      fmt::format("{} nodes need {} open files and the limit is {}; raise it with 'ulimit -n' "
-                  "or ask for fewer nodes",
-                  nodes, needed, limit.rlim_cur)};
+  return say::too_few_descriptors(nodes, needed, limit.rlim_cur);
 }
 
 int serve_in(HeadSetup setup, ReadyPipe& pipe) {
@@ -177,7 +183,7 @@ int serve(const HeadOptions& options, Params params, Failpoints failpoints, Read
                pipe);
   // Gone already after an orderly end; a start that failed early leaves it.
   if (auto removed = dvm->directory.remove(); !removed) {
-    std::fprintf(stderr, "prte: %s\n", removed.error().message.c_str());
+    complain(removed.error().message);
   }
   return status;
 }
@@ -192,7 +198,7 @@ int main(int argc, char** argv) {
   google::protobuf::SetLogHandler(nullptr);
   open_missing_standard_descriptors();
   auto parsed = parse_options(argc, argv);
-  if (!parsed) return fail(parsed.error().message, 2);
+  if (!parsed) return fail(say::usage("prte", parsed.error().message), 2);
   if (parsed->print) {
     std::fputs(parsed->print->c_str(), stdout);
     return 0;

@@ -9,6 +9,7 @@
 
 #include "base/run_directory.hpp"
 #include "base/text.hpp"
+#include "say/command_line.hpp"
 
 namespace tide::head {
 
@@ -56,19 +57,18 @@ constexpr std::array<std::string_view, 16> kNotBuilt = {
 
 struct OptionRow {
   std::string_view name;
+  std::string_view value_names;
   int values;
   std::function<Status(HeadOptions&, std::span<const std::string>)> apply;
 };
 
-Error bad(std::string text) {
-  return Error{ErrorCode::kInvalidArgument, std::move(text)};
-}
-
 Result<std::int64_t> number(std::string_view option, const std::string& text, std::int64_t low,
                             std::int64_t high) {
   auto value = parse_int(text);
-  if (!value || *value < low || *value > high) {
-    return bad(fmt::format("{} takes a number from {} to {}, not '{}'", option, low, high, text));
+  if (!value) return say::not_a_number(text, option);
+  if (*value < low || *value > high) {
+    return say::number_out_of_range(option, static_cast<std::uint64_t>(low),
+                                    static_cast<std::uint64_t>(high), text);
   }
   return *value;
 }
@@ -104,58 +104,52 @@ Status ignored(HeadOptions& /*options*/, std::span<const std::string> /*values*/
 
 const std::vector<OptionRow>& rows() {
   static const std::vector<OptionRow> kRows = {
-      {"--nodes", 1,
+      {"--nodes", "N", 1,
        number_into(
            "--nodes", 1, kMaxNodes,
            [](HeadOptions& o, std::int64_t v) { o.nodes = static_cast<std::uint32_t>(v); })},
-      {"--slots", 1,
+      {"--slots", "N", 1,
        number_into(
            "--slots", 1, kMaxSlots,
            [](HeadOptions& o, std::int64_t v) { o.slots = static_cast<std::uint32_t>(v); })},
-      {"--keepalive", 1,
+      {"--keepalive", "FD", 1,
        number_into("--keepalive", 0, 1 << 20,
                    [](HeadOptions& o, std::int64_t v) { o.keepalive_fd = static_cast<int>(v); })},
-      {"--ready-fd", 1,
+      {"--ready-fd", "FD", 1,
        number_into("--ready-fd", 0, 1 << 20,
                    [](HeadOptions& o, std::int64_t v) { o.ready_fd = static_cast<int>(v); })},
-      {"--dvm", 1,
+      {"--dvm", "NAME", 1,
        [](HeadOptions& options, std::span<const std::string> values) -> Status {
          options.dvm_name = values[0];
          return validate_dvm_name(values[0]);
        }},
-      {"--prtemca", 2,
+      {"--prtemca", "NAME VALUE", 2,
        [](HeadOptions& options, std::span<const std::string> values) -> Status {
          options.params.emplace_back(values[0], values[1]);
          return ok_status();
        }},
-      {"--report-uri", 1, text(&HeadOptions::report_uri)},
-      {"--report-pid", 1, text(&HeadOptions::report_pid)},
-      {"--daemonize", 0, flag(&HeadOptions::daemonize)},
-      {"--show-progress", 0, flag(&HeadOptions::show_progress)},
-      {"--no-ready-msg", 0, flag(&HeadOptions::no_ready_message)},
-      {"--one-shot", 0, flag(&HeadOptions::one_shot)},
-      {"--verbose", 0, ignored},
-      {"-v", 0, ignored},
-      {"--no-aggregate-help", 0, ignored},
-      {"--allow-run-as-root", 0, ignored},
+      {"--report-uri", "F|-|+", 1, text(&HeadOptions::report_uri)},
+      {"--report-pid", "F|-|+", 1, text(&HeadOptions::report_pid)},
+      {"--daemonize", "", 0, flag(&HeadOptions::daemonize)},
+      {"--show-progress", "", 0, flag(&HeadOptions::show_progress)},
+      {"--no-ready-msg", "", 0, flag(&HeadOptions::no_ready_message)},
+      {"--one-shot", "", 0, flag(&HeadOptions::one_shot)},
+      {"--verbose", "", 0, ignored},
+      {"-v", "", 0, ignored},
+      {"--no-aggregate-help", "", 0, ignored},
+      {"--allow-run-as-root", "", 0, ignored},
   };
   return kRows;
 }
 
 Error unknown_option(const std::string& given) {
   for (const auto name : kNotBuilt) {
-    if (given == name) {
-      return bad(
-          fmt::format("{} is not supported by this version: a DVM has virtual nodes on this "
-                      "machine, see --nodes in 'prte --help'",
-                      given));
-    }
+    if (given == name)
+      return say::unbuilt_option(given, "--nodes N, virtual nodes on this machine");
   }
   std::vector<std::string_view> names;
   for (const auto& row : rows()) names.push_back(row.name);
-  const auto near = nearest(given, names);
-  return bad(near ? fmt::format("unknown option '{}'; did you mean {}?", given, *near)
-                  : fmt::format("unknown option '{}'; 'prte --help' lists what there is", given));
+  return say::unknown_option(given, nearest(given, names));
 }
 
 // `-nodes` is `--nodes`, `--nodes=8` is `--nodes 8`.
@@ -194,12 +188,12 @@ Result<ParsedOptions> parse_options(int argc, const char* const* argv) {
     if (found == nullptr) return unknown_option(word);
     const bool repeatable = found->values != 1;
     for (const auto earlier : seen) {
-      if (earlier == found->name && !repeatable) return bad(fmt::format("{} is given twice", word));
+      if (earlier == found->name && !repeatable) return say::given_twice(word);
     }
     seen.push_back(found->name);
     const auto count = static_cast<std::size_t>(found->values);
     if (i + count >= words.size() + (count == 0 ? 1 : 0)) {
-      return bad(fmt::format("{} needs {} value{}", word, count, count == 1 ? "" : "s"));
+      return say::needs_value(word, found->value_names);
     }
     auto applied =
         found->apply(parsed.options, std::span(words).subspan(i + (count > 0 ? 1 : 0), count));

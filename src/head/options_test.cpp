@@ -32,13 +32,13 @@ TEST(HeadOptions, RefusesWithAReason) {
     ASSERT_FALSE(parsed);
     EXPECT_THAT(parsed.error().message, testing::HasSubstr(part));
   };
-  refused({"--nodes", "0"}, "from 1 to");
+  refused({"--nodes", "0"}, "between 1 and");
   refused({"--nodes", "many"}, "'many'");
-  refused({"--nodes"}, "needs 1 value");
+  refused({"--nodes"}, "--nodes N");
   refused({"--nodes", "1", "--nodes", "2"}, "twice");
-  refused({"--prtemca", "rml_radix"}, "needs 2 values");
+  refused({"--prtemca", "rml_radix"}, "--prtemca NAME VALUE");
   refused({"--node", "2"}, "did you mean --nodes");
-  refused({"--hostfile", "x"}, "not supported by this version");
+  refused({"--hostfile", "x"}, "not built yet; what there is: --nodes");
   refused({"--dvm", "No Name"}, "No Name");
 }
 

@@ -159,7 +159,8 @@ TEST_F(LocalLauncherTest, AMissingProgramIsTheStartsError) {
                          *this);
   const Status status = launcher.start();
   ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().message, "cannot start '/no/such/prted': No such file or directory");
+  EXPECT_THAT(status.error().message,
+              ::testing::HasSubstr("cannot start '/no/such/prted': No such file or directory"));
 }
 
 TEST_F(LocalLauncherTest, ALostWardenIsReportedOnceAndItsDaemonsEnd) {

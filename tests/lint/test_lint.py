@@ -9,10 +9,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from tide_lint import lengths, rooms, wording  # noqa: E402
+from tide_lint import lengths, messages as catalogue, rooms, wording  # noqa: E402
 
 
-@pytest.mark.parametrize("part", [rooms, lengths, wording], ids=lambda part: part.__name__)
+@pytest.mark.parametrize("part", [rooms, lengths, catalogue, wording], ids=lambda part: part.__name__)
 def test_tree_is_clean(part):
     findings = part.check(ROOT)
     assert not findings, "\n" + "\n".join(map(str, findings))
@@ -53,6 +53,10 @@ def messages(findings):
     ("src/cli/a.cpp", '"net/b.hpp"', True),
     ("src/cli/a.cpp", '"core/b.hpp"', False),
     ("src/cli/a.cpp", '"head/b.hpp"', False),
+    ("src/cli/a.cpp", '"say/b.hpp"', True),
+    ("src/say/a.cpp", '"base/b.hpp"', True),
+    ("src/say/a.cpp", '"wire/b.hpp"', False),
+    ("src/base/a.hpp", '"say/b.hpp"', False),
     ("src/head/a.cpp", '"exec/b.hpp"', True),
     ("src/head/a.cpp", '"daemon/b.hpp"', False),
     ("src/head/a.cpp", '"cli/b.hpp"', False),
@@ -143,6 +147,36 @@ def test_long_file_and_long_python_function(tree):
     found = messages(lengths.check(root))
     assert len(found) == 2 and found[0].startswith("scripts/a.py:1:"), found
     assert found[1].startswith("src/base/a.cpp:")
+
+
+# ---- messages ----
+
+@pytest.mark.parametrize("code", [
+    'return Error{ErrorCode::kNotFound, "no such thing"};',
+    'return Error{ErrorCode::kNotFound,\n             fmt::format("no {}", name)};',
+    'return fail(line, bad("what"));',
+    'complain(context.line, "DVM " + name + " is there");',
+    'fail(job, state, 1, fmt::format("job {}", id), 0);',
+    'error.message += "; try again";',
+    'return Error{code, say::no_dvm().message + " at all"};',
+    'tell(R"(raw)");',
+])
+def test_message_in_place_is_found(tree, code):
+    found = messages(catalogue.check(tree({"src/cli/a.cpp": f"void f() {{\n  {code}\n}}\n"})))
+    assert len(found) >= 1 and found[0].startswith("src/cli/a.cpp:2:"), found
+
+
+@pytest.mark.parametrize("path, code", [
+    ("src/cli/a.cpp", "return say::no_dvm();"),
+    ("src/cli/a.cpp", 'return fail(line, say::unbuilt_value("--map-by " + name, "slot is"));'),
+    ("src/cli/a.cpp", 'return fail(line, system_error("cannot read " + path, errno));'),
+    ("src/cli/a.cpp", 'print("a table"); // complain("x")'),
+    ("src/cli/a.cpp", "return Error{code, text};"),
+    ("src/cli/a_test.cpp", 'return Error{code, "text"};'),
+    ("src/net/a.cpp", 'return Error{code, "text"};'),
+])
+def test_message_from_the_catalogue_is_fine(tree, path, code):
+    assert not catalogue.check(tree({path: f"void f() {{\n  {code}\n}}\n"}))
 
 
 # ---- wording ----

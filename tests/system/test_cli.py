@@ -48,7 +48,7 @@ def test_slots_in_use_are_not_given_twice(shared_dvm):
     wait_until(lambda: [row for row in shared_dvm.jobs()["jobs"] if row["running"] == 14], what="the job runs")
     assert lines(shared_dvm.run("sh", "-c", "echo $TIDE_NODE")) == ["v4", "v4"]
     done = shared_dvm.run("-n", "3", "true")
-    assert done.returncode == 125 and "2 free of 16" in done.stderr
+    assert done.returncode == 125 and "2 usable of 16 slots" in done.stderr
     assert shared_dvm.run("-n", "3", "--map-by", ":OVERSUBSCRIBE", "true").returncode == 0
     wait_until(lambda: (gate.try_open() or True) and job.poll() is not None, what="the job ends")
     assert job.returncode == 0 and shared_dvm.run("-n", "16", "true").returncode == 0

@@ -411,7 +411,7 @@ def test_several_dvms_and_none_chosen(make_dvm):
         for argv in (["status"], ["run", "true"], ["jobs"], ["down"]):
             done = first.tool("tide", *argv)
             assert done.returncode == 2, argv
-            listed = [line.split() for line in done.stderr.splitlines() if line.startswith(("first", "second"))]
+            listed = [line.split() for line in done.stderr.splitlines() if line.startswith(("  first", "  second"))]
             assert [(row[0], row[-3]) for row in listed] == [("first", "1"), ("second", "2")], done.stderr
             assert all(is_alive(row[-2]) and ";tcp4://" in row[-1] for row in listed)
             assert "--dvm" in done.stderr

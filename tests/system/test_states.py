@@ -128,7 +128,8 @@ def test_failure_ends_in_its_state_with_its_status(logged_dvm, argv, state, stat
     before = logged_dvm.daemon_pids()
     done = logged_dvm.run(*argv)
     assert done.returncode == status, done.stderr
-    assert done.stderr.startswith("tide run: ") and len(done.stderr.splitlines()) == 1
+    said = [line for line in done.stderr.splitlines() if not line.startswith("  ")]
+    assert done.stderr.startswith("tide run: ") and len(said) == 1, "one reason, and advice below it"
     number = last_job(logged_dvm)
     row = [row for row in logged_dvm.jobs("--all")["jobs"] if row["number"] == number][0]
     assert (row["state"], row["exit_status"], row["ended"]) == (f"PRTE_JOB_STATE_{state}", status, True)

@@ -1,0 +1,32 @@
+// Messages about how jobs and DVMs end, and about ending them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/messages.hpp"
+
+namespace tide::say {
+
+// ---- jobs; `nspace` is the namespace of the job ----
+Error no_such_job(std::string_view name);
+Error not_a_signal(int number);
+std::string ended_on_request(std::string_view nspace, int signal);
+std::string ended_without_client(std::string_view nspace);
+// `reason`: "the DVM is taken down".
+std::string ended_because(std::string_view nspace, std::string_view reason);
+std::string ended_by_timeout(std::string_view nspace, std::uint32_t timeout_ms);
+std::string processes_did_not_end(std::string_view nspace);
+// After Ctrl-C, first and second.
+std::string job_is_being_ended(int signal);
+std::string job_is_being_killed(int signal);
+
+// ---- DVMs ----
+Error dvm_takes_no_more_jobs();
+std::string no_dvm_to_end();
+std::string head_was_killed(std::string_view name);
+std::string head_cannot_be_killed(std::string_view name, std::uint32_t pid);
+std::string dvm_has_not_ended(std::string_view name);
+
+}  // namespace tide::say

@@ -1,0 +1,37 @@
+// Messages about programs that do not start, and processes and nodes that fail under a job.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/messages.hpp"
+
+namespace tide::say {
+
+// ---- reasons why a program does not start on a node ----
+Error program_not_in_path(std::string_view path);
+Error program_is_a_directory(std::string_view path);
+Error program_not_executable(std::string_view path);
+Error program_without_interpreter();
+Error program_of_no_known_kind();
+Error program_not_there(int errnum);
+Error working_directory_unusable(std::string_view directory, int errnum);
+
+// ---- how a job fails; `where`: "node v1" ----
+std::string process_not_started(std::string_view nspace, std::uint32_t rank, std::string_view where,
+                                std::string_view why);
+std::string process_exited(std::string_view nspace, std::uint32_t rank, std::uint32_t pid,
+                           std::string_view where, int status);
+std::string process_signalled(std::string_view nspace, std::uint32_t rank, std::uint32_t pid,
+                              std::string_view where, int signal);
+std::string node_lost(std::string_view nspace, std::string_view node, std::size_t processes,
+                      std::string_view why);
+
+// ---- seen by the command ----
+std::string job_is_accepted(std::uint32_t number, std::string_view nspace);
+std::string connection_lost(std::string_view why);
+std::string output_not_written(std::string_view why);
+
+}  // namespace tide::say

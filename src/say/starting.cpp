@@ -1,0 +1,71 @@
+#include "say/starting.hpp"
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+
+namespace tide::say {
+
+std::string dvm_not_started(std::string_view why) {
+  return fmt::format("the DVM could not be started: {}", why);
+}
+
+std::string node_not_started(std::string_view node, std::string_view why) {
+  return fmt::format("node {} could not be started: {}", node, why);
+}
+
+std::string daemon_lost_at_start(std::string_view node, std::string_view why) {
+  return fmt::format("the daemon on node {} was lost while the DVM started: {}", node, why);
+}
+
+std::string daemon_ended_at_start(std::string_view node, std::string_view why) {
+  return fmt::format("the daemon on node {} ended: {}", node, why);
+}
+
+std::string daemons_did_not_report(std::uint32_t waited_ms, std::string_view nodes) {
+  return fmt::format(
+      "no report within {} from: {}{}fewer nodes, or more time: --prtemca "
+      "tide_start_timeout {}s",
+      human_duration_ms(waited_ms), nodes, kTry, waited_ms / 1000 * 2 + 1);
+}
+
+std::string daemons_not_wired_up(std::uint32_t waited_ms) {
+  return fmt::format(
+      "the daemons could not be wired up within {}{}fewer nodes, or more time: "
+      "--prtemca tide_start_timeout {}s",
+      human_duration_ms(waited_ms), kTry, waited_ms / 1000 * 2 + 1);
+}
+
+Error too_few_descriptors(std::uint32_t nodes, std::uint64_t needed, std::uint64_t limit) {
+  return Error{ErrorCode::kOutOfResources,
+               fmt::format("{0} nodes need {1} open files and the limit is {2}{3}ulimit -n {1}, or "
+                           "fewer nodes",
+                           nodes, needed, limit, kTry)};
+}
+
+std::string leftover_not_removed(std::string_view why) {
+  return fmt::format("left by an earlier DVM and not removed: {}", why);
+}
+
+std::string private_dvm_interrupted(int signal) {
+  return fmt::format("{}: interrupted before the DVM for this job was ready; nothing was run",
+                     signal_name(signal));
+}
+
+std::string private_dvm_not_started() {
+  return "the DVM for this job did not start; the reason is above";
+}
+
+std::string private_dvm_late(std::uint32_t waited_ms) {
+  return fmt::format(
+      "the DVM for this job was not ready within {} and is given up{}fewer nodes, or "
+      "more time: --prtemca tide_start_timeout {}s",
+      human_duration_ms(waited_ms), kTry, waited_ms / 1000 * 2);
+}
+
+std::string private_dvm_killed(std::uint32_t waited_ms) {
+  return fmt::format("the DVM for this job did not end within {} and was killed",
+                     human_duration_ms(waited_ms));
+}
+
+}  // namespace tide::say

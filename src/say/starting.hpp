@@ -1,0 +1,28 @@
+// Messages about a DVM that does not start.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/messages.hpp"
+
+namespace tide::say {
+
+// What the others of this file are reasons for.
+std::string dvm_not_started(std::string_view why);
+std::string node_not_started(std::string_view node, std::string_view why);
+std::string daemon_lost_at_start(std::string_view node, std::string_view why);
+std::string daemon_ended_at_start(std::string_view node, std::string_view why);
+std::string daemons_did_not_report(std::uint32_t waited_ms, std::string_view nodes);
+std::string daemons_not_wired_up(std::uint32_t waited_ms);
+Error too_few_descriptors(std::uint32_t nodes, std::uint64_t needed, std::uint64_t limit);
+std::string leftover_not_removed(std::string_view why);
+
+// ---- prterun's own DVM ----
+std::string private_dvm_interrupted(int signal);
+std::string private_dvm_not_started();
+std::string private_dvm_late(std::uint32_t waited_ms);
+std::string private_dvm_killed(std::uint32_t waited_ms);
+
+}  // namespace tide::say
