@@ -39,7 +39,8 @@ def test_a_job_that_hangs_is_reported(tmp_path):
 @pytest.mark.limit(LIMIT_S + 10)
 def test_processes_that_are_left_are_reported(tmp_path):
     """Nobody looks for what jobs leave."""
-    done = play(tmp_path, "--job-limit", "8", "--prtemca", "tide_failpoint", "action.sweep_job:hold")
+    done = play(tmp_path, "--job-limit", "8", "--prtemca", "tide_failpoint", "action.sweep_job:hold",
+                "--prtemca", "tide_shutdown_timeout", "1s")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "CHAOS: left behind by jobs" in done.stdout and "sleep 1000" in done.stdout
 
