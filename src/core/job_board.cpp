@@ -223,8 +223,8 @@ void JobBoard::map_job(Job& job) {
   }
   auto result = core::map_job(job.spec, candidates);
   if (result.verdict != MapVerdict::kPlaced) {
-    auto reason = explain_map_failure(job.spec, candidates, *result.failure, std::move(unheard));
-    fail(job, JobState::kMapFailed, kExitMapFailed, std::move(reason), 0);
+    fail(job, JobState::kMapFailed, kExitMapFailed,
+         explain_map_failure(job.spec, candidates, *result.failure, std::move(unheard)), 0);
     return;
   }
   job.placements = std::move(result.placements);

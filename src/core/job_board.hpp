@@ -121,7 +121,7 @@ class JobBoard {
   void clean_up(const Job& job);
 
   // ---- endings ----
-  void fail(Job& job, JobState error, int exit_status, std::string message, int signal);
+  void fail(Job& job, JobState error, int exit_status, const std::string& message, int signal);
   void order_end(const Job& job, int signal, bool terminate);
   void check_complete(Job& job);
   void take_report(Job& job, Rank daemon, const wire::ProcReport& report, bool final);

@@ -264,7 +264,8 @@ void JobBoard::abandon_all() {
 }
 
 // Only the first failure decides how the job ended; what follows from it is not news.
-void JobBoard::fail(Job& job, JobState error, int exit_status, std::string message, int signal) {
+void JobBoard::fail(Job& job, JobState error, int exit_status, const std::string& message,
+                    int signal) {
   if (job.exit_status || job.state >= JobState::kUnterminated) return;
   job.end_state = error;
   job.exit_status = exit_status;
