@@ -15,6 +15,7 @@ SIM = "sim"  # ctest's name of the simulator's program
 PROGRAM_LIMIT_S = 300
 LANE_LIMIT_S = 1200
 BENCH_LIMIT_S = 120
+WORLDS_LIMIT_S = 600
 LONG_FACTOR = 6  # what --long may take, against the usual limits and budgets
 ASAN_TIME_SCALE = 4
 SYSTEM_TESTS = ["tests/system"]
@@ -98,8 +99,22 @@ def _run_unit(context, log):
     return _run_programs(context, log, context.preset, lambda name: name != SIM)
 
 
+def _run_worlds(context, log, preset, seeds, fresh, extra=None):
+    """Worlds of the simulator: chosen seeds, and some that nobody ran before."""
+    argv = [context.builds.bin(preset) / "tide-sim", "--seeds", f"1..{seeds}", "--fresh", str(fresh)]
+    with pytest_lane.scratch_folder() as scratch:
+        env = context.environment(preset, scratch, extra)
+        outcome = run_logged(argv, log, context.limit(WORLDS_LIMIT_S), env=env, cwd=scratch)
+    text = "" if outcome.ok else f"{outcome.describe()}\n{tail(log, 60)}"
+    return Case("sim", f"{seeds + fresh}-worlds", PASSED if outcome.ok else FAILED, text, outcome.seconds)
+
+
 def _run_sim(context, log):
-    return _run_programs(context, log, context.preset, lambda name: name == SIM)
+    cases = _run_programs(context, log, context.preset, lambda name: name == SIM)
+    if context.builds.ensure(context.preset):
+        return cases
+    seeds, fresh = (200_000, 20_000) if context.long else (10_000, 500)
+    return cases + [_run_worlds(context, log, context.preset, seeds, fresh)]
 
 
 def _run_system(context, log):
@@ -139,6 +154,7 @@ def _run_asan(context, log):
     cases = _run_programs(context, log, "asan", lambda name: True, options)
     if context.builds.ensure("asan"):
         return cases
+    cases.append(_run_worlds(context, log, "asan", 500, 0, options))
     with pytest_lane.scratch_folder() as scratch:
         reports = scratch / "san"
         reports.mkdir()
@@ -194,7 +210,7 @@ SUITES = [
     Suite("lint", 15, "room order, lengths, wording; and that these checks can fail", _run_lint),
     Suite("tidy", 300, "clang-tidy, remembered per file", _run_tidy),
     Suite("unit", 60, "unit tests beside the code", _run_unit),
-    Suite("sim", 60, "the core in the simulator", _run_sim),
+    Suite("sim", 240, "the core in ten thousand virtual worlds", _run_sim),
     Suite("system", 240, "the real programs on this machine", _run_system),
     Suite("chaos", 150, "random kills, freezes and disconnects under load", _run_chaos, CHAOS_LONG_S + CHAOS_MARGIN_S),
     Suite("user", 60, "a selection of these as an unprivileged user", _run_user),

@@ -25,7 +25,20 @@ Error system_error(std::string what, int errnum) {
   return Error{ErrorCode::kSystem, std::move(what)};
 }
 
+namespace {
+void (*check_failure_handler)(const char* text) = nullptr;
+}  // namespace
+
+void set_check_failure_handler(void (*handler)(const char* text)) {
+  check_failure_handler = handler;
+}
+
 void check_failed(const char* condition, const char* file, int line) {
+  if (check_failure_handler != nullptr) {
+    const std::string text =
+        std::string(condition) + " does not hold at " + file + ":" + std::to_string(line);
+    check_failure_handler(text.c_str());
+  }
   std::fprintf(stderr, "tide: internal error: %s does not hold at %s:%d\n", condition, file, line);
   std::abort();
 }

@@ -113,6 +113,7 @@ wire::LinkMessage DaemonCore::up_message() {
   wire::LinkMessage message;
   auto* up = message.mutable_up();
   up->set_origin(config_.overlay.self.value());
+  up->set_moves(overlay_.moves());
   up->set_control_ack(control_in_.take_ack());
   up->set_bulk_ack(bulk_in_.take_ack());
   return message;

@@ -127,6 +127,7 @@ void HeadCore::on_stranger_lost(Rank rank, const std::string& reason) {
 
 void HeadCore::on_node_lost(const Node& node, const std::string& reason) {
   jobs_.on_node_lost(node, reason);
+  jobs_.map_undecided_jobs();
 }
 
 void HeadCore::on_up(const wire::Up& up, const Bytes& payload) {
@@ -134,7 +135,7 @@ void HeadCore::on_up(const wire::Up& up, const Bytes& payload) {
   const auto found = peers_.find(origin);
   if (found == peers_.end()) return;
   Peer& peer = found->second;
-  roster_.heard_from(origin);
+  if (roster_.heard_from(origin)) jobs_.map_undecided_jobs();
   peer.control_out.acknowledge(up.control_ack());
   peer.bulk_out.acknowledge(up.bulk_ack());
   if (up.resync()) send_again(origin, peer);

@@ -209,22 +209,40 @@ void JobBoard::release_early_jobs() {
   run_transitions();
 }
 
+void JobBoard::map_undecided_jobs() {
+  for (const JobId id : std::exchange(undecided_, {})) {
+    Job* job = find(id);
+    if (job != nullptr && job->state == JobState::kMap) map_job(*job);
+  }
+  run_transitions();
+}
+
 void JobBoard::map_job(Job& job) {
   std::vector<MapNode> candidates;
+  std::vector<MapNode> with_doubtful;
   std::vector<std::string> unheard;
   for (const auto& [rank, node] : roster_.nodes()) {
     // A suspected node gets nothing that could go elsewhere, and stays a node for whoever names it.
     const bool named = node.state == NodeState::kSuspect && names_host(job.spec, node.name);
+    with_doubtful.push_back(MapNode{rank, node.name, node.slots, node.used, node.slot_source});
     if (node.state == NodeState::kUp || named) {
-      candidates.push_back(MapNode{rank, node.name, node.slots, node.used, node.slot_source});
+      candidates.push_back(with_doubtful.back());
     } else if (node.state == NodeState::kSuspect) {
       unheard.push_back(node.name);
     }
   }
   auto result = core::map_job(job.spec, candidates);
-  if (result.verdict != MapVerdict::kPlaced) {
-    fail(job, JobState::kMapFailed, kExitMapFailed,
-         explain_map_failure(job.spec, candidates, *result.failure, std::move(unheard)), 0);
+  const bool failed = result.verdict != MapVerdict::kPlaced;
+  if (failed && !unheard.empty() &&
+      core::map_job(job.spec, with_doubtful).verdict == MapVerdict::kPlaced) {
+    // Soon they are either back or lost: a link that broke for a moment must not fail a job.
+    notes_.add(Subsystem::kRmaps, 1, "job {}: waits for nodes under suspicion", job.nspace);
+    undecided_.push_back(job.id);
+    return;
+  }
+  if (failed) {
+    auto reason = explain_map_failure(job.spec, candidates, *result.failure, std::move(unheard));
+    fail(job, JobState::kMapFailed, kExitMapFailed, reason, 0);
     return;
   }
   job.placements = std::move(result.placements);

@@ -52,6 +52,8 @@ class JobBoard {
 
   // The DVM is ready: jobs that came early go on.
   void release_early_jobs();
+  // A node under suspicion is back or lost: jobs that waited for the outcome are mapped.
+  void map_undecided_jobs();
   // Ends every job, with SIGKILL at once if forced.
   void end_all(const std::string& reason, bool force);
   // The DVM ends and cannot wait any longer: jobs that are still there are given up.
@@ -147,6 +149,7 @@ class JobBoard {
   std::deque<Transition> transitions_;
   std::map<ClientId, std::uint32_t> unended_;  // jobs by owner
   std::vector<JobId> early_;                   // arrived before the DVM was ready
+  std::vector<JobId> undecided_;               // would fit on nodes under suspicion
   bool running_transitions_ = false;
   std::uint32_t next_job_ = 1;
   std::uint64_t now_ms_ = 0;

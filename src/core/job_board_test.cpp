@@ -168,11 +168,34 @@ TEST_F(JobBoardTest, WithoutAPlaceTheJobEndsAtOnce) {
 
 TEST_F(JobBoardTest, ASuspectedNodeIsUsedOnlyByWhoNamesIt) {
   rig.on(LinkDown{LinkId(2), LinkEnd::kClosed, "reset"});
-  EXPECT_EQ(endings(rig.submit(5, job_spec(3))).size(), 1U) << "only two slots are above suspicion";
+  EXPECT_TRUE(downs(rig.submit(5, job_spec(3))).empty()) << "only two slots are above suspicion";
   auto spec = job_spec(1);
   spec.mutable_apps(0)->add_hosts()->set_node("v2");
   EXPECT_TRUE(endings(rig.submit(6, spec)).empty());
   EXPECT_EQ(used(rig, 2), 1U);
+}
+
+// A link that broke for a moment must not fail a job.
+TEST_F(JobBoardTest, AJobThatNeedsANodeUnderSuspicionWaitsForTheOutcome) {
+  rig.on(LinkDown{LinkId(2), LinkEnd::kClosed, "reset"});
+  EXPECT_TRUE(endings(rig.submit(5, job_spec(3))).empty());
+  EXPECT_TRUE(endings(rig.submit(6, job_spec(4))).empty());
+  rig.kill(7, 2, SIGTERM);
+  EXPECT_EQ(endings(rig.seen).size(), 1U) << "it can be killed meanwhile";
+  rig.link_up(2);
+  rig.attach(2);
+  rig.up(2, {});
+  EXPECT_EQ(used(rig, 1) + used(rig, 2), 3U);
+}
+
+// row:L17 MAP_FAILED
+TEST_F(JobBoardTest, AJobThatNeedsANodeUnderSuspicionFailsIfThatIsLost) {
+  rig.on(LinkDown{LinkId(2), LinkEnd::kClosed, "reset"});
+  rig.submit(5, job_spec(3));
+  const auto ends = endings(rig.on(DaemonExited{Rank(2), "signal 9"}));
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_EQ(ends[0].exit_status(), kExitMapFailed);
+  EXPECT_THAT(ends[0].messages(0), HasSubstr("not enough slots"));
 }
 
 TEST_F(JobBoardTest, InputForAProcessThatIsNotThereIsRefused) {

@@ -261,6 +261,7 @@ void LocalJobs::grant(const wire::StreamCredit& credit) {
   const auto index = static_cast<std::size_t>(credit.stream());
   if (proc == nullptr || index >= proc->streams.size() || !proc->streams.at(index).open) return;
   proc->streams.at(index).credit += credit.bytes();
+  proc->streams.at(index).silent = false;  // what waited for credit gets its time to come
   out_.emplace_back(GrantOutput{key, credit.stream(), credit.bytes()});
 }
 
@@ -371,11 +372,14 @@ void LocalJobs::drain(JobId id, Job& job) {
     if (!proc.exited || proc.ended) continue;
     waiting = true;
     bool stuck = false;
+    bool starved =
+        false;  // giving up one stream gives up the other, which may only wait for credit
     for (auto& stream : proc.streams) {
-      stuck = stuck || (stream.open && stream.credit > 0 && stream.silent);
+      stuck = stuck || (stream.open && stream.silent);
+      starved = starved || (stream.open && stream.credit <= 0);
     }
     const ProcKey key{id, rank};
-    if (stuck) out_.emplace_back(SignalProc{key, SIGKILL});
+    if (stuck && !starved) out_.emplace_back(SignalProc{key, SIGKILL});
     for (auto& stream : proc.streams) stream.silent = true;
   }
   if (waiting) {

@@ -386,6 +386,15 @@ TEST_F(LocalJobsTest, CreditIsPassedOnWhileTheStreamIsOpen) {
 }
 
 // A pipe that is held open and silent though credit is left: somebody else holds it.
+// Giving up one stream of a process gives up both.
+TEST_F(LocalJobsTest, AHeldPipeIsNotGivenUpWhileTheOtherWaitsForCredit) {
+  run_two();
+  jobs.handle(ProcOutput{key(3), wire::STDOUT, Bytes(std::string(kWindow, 'x'))});
+  jobs.handle(ProcExited{key(3), 0, 0});
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(fire(TimerKind::kDrain));
+  EXPECT_THAT(signals(), IsEmpty()) << "standard error is held, standard output only unread";
+}
+
 TEST_F(LocalJobsTest, AHeldPipeIsGivenUpOnlyWithCreditLeft) {
   run_two();
   jobs.handle(ProcExited{key(3), 0, 0});
@@ -400,6 +409,8 @@ TEST_F(LocalJobsTest, AHeldPipeIsGivenUpOnlyWithCreditLeft) {
   credit.set_rank(3);
   credit.set_bytes(1);
   jobs.grant(credit);
+  ASSERT_TRUE(fire(TimerKind::kDrain));
+  EXPECT_THAT(signals(), IsEmpty()) << "what waited for the credit may be on its way";
   ASSERT_TRUE(fire(TimerKind::kDrain));
   EXPECT_THAT(signals(), ElementsAre(std::pair(3U, SIGKILL)));
   jobs.handle(ProcOutputClosed{key(3), wire::STDOUT});

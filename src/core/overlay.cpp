@@ -53,7 +53,7 @@ void Overlay::join(std::vector<wire::Endpoint> head, wire::Report report) {
 }
 
 void Overlay::connect_to(Rank peer) {
-  connecting_ = peer;
+  connecting_.insert(peer);
   out_.emplace_back(
       Connect{peer, peer == kHeadRank ? head_endpoints_ : membership_.find(peer)->endpoints});
 }
@@ -63,7 +63,11 @@ void Overlay::handle(const LinkUp& event) {
     on_incoming_link(event);
     return;
   }
-  if (connecting_ != event.peer) {
+  const bool asked_for = connecting_.contains(event.peer);
+  // While nobody answers several are asked. The first is taken, and later only a better one.
+  const bool better = membership_.tree().parent(config_.self) == event.peer;
+  if (!asked_for || (parent_link_ && !better)) {
+    connecting_.erase(event.peer);
     out_.emplace_back(CloseLink{event.link, wire::GOODBYE_MOVED, "not wanted any more"});
     return;
   }
@@ -75,7 +79,7 @@ void Overlay::handle(const LinkUp& event) {
     handle(ConnectFailed{event.peer, true, "another incarnation answers at its address"});
     return;
   }
-  connecting_.reset();
+  connecting_.erase(event.peer);
   links_[event.link] = Link{.peer = event.peer, .incarnation = event.incarnation, .outgoing = true};
   if (joined_) {
     parent_gained(event.link);
@@ -199,7 +203,7 @@ void Overlay::look_for_missing_children() {
 void Overlay::seek_parent() {
   if (is_head() || shutting_down_ || !joined_) return;
   const auto wanted = membership_.tree().parent(config_.self);
-  if (!wanted || connecting_ || parent_peer() == wanted) return;
+  if (!wanted || connecting_.contains(*wanted) || parent_peer() == wanted) return;
   for (const auto& [id, link] : links_) {
     if (link.role == Role::kJoining && link.peer == *wanted) {
       parent_gained(id);
@@ -220,6 +224,7 @@ void Overlay::parent_gained(LinkId id) {
   wire::LinkMessage message;
   message.mutable_attach()->set_applied(membership_.serial().value());
   message.mutable_attach()->set_acknowledged(acknowledged_.value());
+  message.mutable_attach()->set_moves(++moves_);
   send(id, std::move(message));
   std::vector<LinkId> replaced;
   for (const auto& [other, link] : links_) {
@@ -248,6 +253,10 @@ void Overlay::parent_lost(const std::string& reason) {
   if (!timers_.armed(TimerKind::kReattachDeadline)) {
     out_.emplace_back(timers_.arm(TimerKind::kReattachDeadline, config_.reattach_timeout_ms));
   }
+  ask_all_ancestors();
+}
+
+void Overlay::ask_all_ancestors() {
   ancestors_left_.clear();
   for (auto up = membership_.tree().parent(config_.self); up; up = membership_.tree().parent(*up)) {
     ancestors_left_.insert(ancestors_left_.begin(), *up);
@@ -255,20 +264,24 @@ void Overlay::parent_lost(const std::string& reason) {
   try_next_ancestor();
 }
 
+// One that does not answer at once must not use up the time in which we have to be heard of: the
+// next is asked as well. After the last a new round begins.
 void Overlay::try_next_ancestor() {
-  if (connecting_ || parent_link_ || shutting_down_) return;
-  if (ancestors_left_.empty()) {
-    out_.emplace_back(timers_.arm(TimerKind::kReattach, config_.reattach_retry_ms));
-    return;
+  if (parent_link_ || shutting_down_) return;
+  auto wait_ms = config_.reattach_retry_ms;
+  while (!ancestors_left_.empty()) {
+    const Rank next = ancestors_left_.back();
+    ancestors_left_.pop_back();
+    if (connecting_.contains(next)) continue;
+    connect_to(next);
+    wait_ms = config_.reattach_patience_ms;
+    break;
   }
-  const Rank next = ancestors_left_.back();
-  ancestors_left_.pop_back();
-  connect_to(next);
+  out_.emplace_back(timers_.arm(TimerKind::kReattach, wait_ms));
 }
 
 void Overlay::handle(const ConnectFailed& event) {
-  if (connecting_ != event.peer) return;
-  connecting_.reset();
+  if (connecting_.erase(event.peer) == 0) return;
   if (!joined_) {
     listener_.on_cut_off(fmt::format("cannot connect to the head: {}", event.text));
     return;
@@ -281,6 +294,7 @@ void Overlay::handle(const ConnectFailed& event) {
     }
     return;
   }
+  if (membership_.tree().parent(config_.self) != event.peer) return;
   if (membership_.find(event.peer) != nullptr) {
     listener_.on_suspect(event.peer, fmt::format("cannot be reached: {}", event.text));
   }
@@ -290,7 +304,11 @@ void Overlay::handle(const ConnectFailed& event) {
 bool Overlay::handle_timer(TimerKind kind) {
   switch (kind) {
     case TimerKind::kReattach:
-      if (!parent_link_) parent_lost(lost_reason_);
+      if (!parent_link_ && ancestors_left_.empty()) {
+        ask_all_ancestors();
+      } else {
+        try_next_ancestor();
+      }
       return true;
     case TimerKind::kReattachDeadline:
       if (!parent_link_ && !shutting_down_) {

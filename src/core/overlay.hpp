@@ -24,6 +24,7 @@ struct OverlayConfig {
   std::uint32_t radix = 64;
   std::uint32_t reattach_timeout_ms = 10'000;  // without any path to the head for this long: end
   std::uint32_t reattach_retry_ms = 200;       // between rounds over all ancestors
+  std::uint32_t reattach_patience_ms = 500;    // for one ancestor, before the next is asked, too
   std::uint32_t return_retry_ms = 500;     // hanging on an ancestor: try the proper parent again
   std::uint32_t pending_link_ms = 10'000;  // an accepted link must say what it is for
   std::uint32_t missing_child_ms = 5'000;  // half of the time in which orphans must find us
@@ -69,6 +70,8 @@ class Overlay {
   [[nodiscard]] const Membership& membership() const { return membership_; }
   [[nodiscard]] bool is_head() const { return config_.self == kHeadRank; }
   [[nodiscard]] Serial completed() const { return acknowledged_; }
+  // How often a parent was found.
+  [[nodiscard]] std::uint32_t moves() const { return moves_; }
   [[nodiscard]] bool attached() const { return parent_link_.has_value(); }
   [[nodiscard]] std::optional<Rank> parent_peer() const;
   [[nodiscard]] std::vector<Rank> adopted_children() const;
@@ -105,6 +108,7 @@ class Overlay {
     Role role = Role::kPending;
     bool outgoing = false;
     Serial sent{0};                        // operations forwarded on it, for a child
+    std::uint32_t moves = 0;               // of the child, when it came
     std::optional<wire::Attach> attach{};  // arrived before the peer's membership was known
     bool overdue = false;                  // pending since before the last sweep
     bool lied = false;                     // and that was said once
@@ -119,6 +123,7 @@ class Overlay {
   [[nodiscard]] bool may_speak_for(Rank peer, Rank origin) const;
   void note_lie(LinkId id, const std::string& what);
   void on_parent_message(const MessageIn& event);
+  void forget_if_moved(Rank origin, std::uint32_t moves);
   void drop_child(LinkId id, const Link& link, const LinkDown& event);
   void sweep_pending_links();
   [[nodiscard]] std::set<Rank> missing_children() const;
@@ -138,6 +143,7 @@ class Overlay {
   void seek_parent();
   void parent_gained(LinkId id);
   void parent_lost(const std::string& reason);
+  void ask_all_ancestors();
   void try_next_ancestor();
   void connect_to(Rank peer);
   [[nodiscard]] std::optional<LinkId> next_hop(Rank destination) const;
@@ -155,7 +161,7 @@ class Overlay {
   std::map<Rank, LinkId> children_;  // adopted, also those that only hang here for a while
   std::set<Rank> missed_;            // proper children that were not here at the last look
   std::optional<LinkId> parent_link_;
-  std::optional<Rank> connecting_;    // the Connect that is under way
+  std::set<Rank> connecting_;         // Connects that are under way
   std::vector<Rank> ancestors_left_;  // of this round of re-attaching, next one last
   std::optional<Rank> lost_parent_;   // to be reported once a path is found
   std::string lost_reason_;
@@ -165,6 +171,7 @@ class Overlay {
   Reducer reducer_;
   wire::Report report_;
   std::vector<wire::Endpoint> head_endpoints_;  // the head is in no membership operation
+  std::uint32_t moves_ = 0;
   bool joined_ = false;
   bool shutting_down_ = false;
 };

@@ -43,7 +43,10 @@ void Overlay::handle(const MessageIn& event) {
       on_child_message(event.link, event);
       return;
     case Role::kPending:
-      if (is_head() && event.message.has_report()) {
+      if (!is_head() || !event.message.has_report()) return;
+      if (membership_.find(peer) != nullptr) {
+        close(event.link, wire::GOODBYE_REFUSED, "the launch ticket was used before");
+      } else {
         listener_.on_report(event.link, peer, event.message.report());
       }
       return;
@@ -67,6 +70,14 @@ void Overlay::on_parent_message(const MessageIn& event) {
   }
 }
 
+// Heard through another child: if it moved there, what still went to its old link here would be
+// lost after the request to send again. What it said before it came here may arrive late by its old
+// path.
+void Overlay::forget_if_moved(Rank origin, std::uint32_t moves) {
+  const auto child = children_.find(origin);
+  if (child != children_.end() && links_.at(child->second).moves < moves) children_.erase(child);
+}
+
 void Overlay::on_child_message(LinkId id, const MessageIn& event) {
   switch (event.message.body_case()) {
     case wire::LinkMessage::kOperationAck: {
@@ -81,9 +92,7 @@ void Overlay::on_child_message(LinkId id, const MessageIn& event) {
         note_lie(id, fmt::format("speaks for rank {}", origin.value()));
         return;
       }
-      // Heard through another child: it moved there, and what still went to its old link here would
-      // be lost after the request to send again.
-      if (origin != links_.at(id).peer) children_.erase(origin);
+      if (origin != links_.at(id).peer) forget_if_moved(origin, event.message.up().moves());
       if (is_head()) {
         listener_.on_up(event.message.up(), event.payload);
       } else {
@@ -160,6 +169,7 @@ void Overlay::adopt(LinkId id, const wire::Attach& attach) {
   }
   link.role = Role::kChild;
   link.sent = Serial(attach.applied());
+  link.moves = attach.moves();
   link.attach.reset();
   children_[link.peer] = id;
   auto& known = child_acknowledged_[link.peer];
@@ -260,7 +270,7 @@ void Overlay::after_membership_change(bool somebody_left) {
     close(id, wire::GOODBYE_DECLARED_DEAD, "this rank has left the DVM");
   }
   adopt_pending();
-  if (connecting_ && membership_.departed(*connecting_)) connecting_.reset();
+  std::erase_if(connecting_, [this](Rank peer) { return membership_.departed(peer); });
   seek_parent();
   if (somebody_left) expect_orphans();
   emit_reductions();

@@ -198,6 +198,81 @@ TEST(OverlayRepair, APathFoundInTimeEndsTheDeadline) {
   EXPECT_THAT(net.rig(1).cut_off, IsEmpty());
 }
 
+std::vector<Rank> asked(OverlayRig& daemon) {
+  std::vector<Rank> out;
+  for (const auto& connect : all_of<Connect>(daemon.collect())) out.push_back(connect.peer);
+  return out;
+}
+
+// The parent neither answers nor refuses: the head would give us up before that is known.
+TEST(OverlayRepair, AnAncestorThatDoesNotAnswerDoesNotHoldUpTheNext) {
+  OverlayNet net(3, 2);
+  net.start();
+  OverlayRig& daemon = net.rig(3);
+  daemon.collect();
+  daemon.overlay.handle(LinkDown{net.up_link(3), LinkEnd::kSilent, "silent"});
+  EXPECT_THAT(asked(daemon), ElementsAre(Rank(1)));
+  ASSERT_TRUE(daemon.fire(TimerKind::kReattach));
+  EXPECT_THAT(asked(daemon), ElementsAre(kHeadRank));
+  daemon.overlay.handle(LinkUp{LinkId(70), kHeadRank, Incarnation(0), 1, true});
+  EXPECT_EQ(daemon.overlay.parent_peer(), kHeadRank);
+  // Late, but it is the proper one after all.
+  daemon.overlay.handle(LinkUp{LinkId(71), Rank(1), OverlayNet::incarnation(1), 1, true});
+  EXPECT_EQ(daemon.overlay.parent_peer(), Rank(1));
+}
+
+TEST(OverlayRepair, OfSeveralThatAnswerTheFirstIsTaken) {
+  OverlayNet net(8, 2);  // rank 7 hangs below 3, 1 and the head
+  net.start();
+  OverlayRig& daemon = net.rig(7);
+  daemon.collect();
+  daemon.overlay.handle(LinkDown{net.up_link(7), LinkEnd::kSilent, "silent"});
+  EXPECT_THAT(asked(daemon), ElementsAre(Rank(3)));
+  ASSERT_TRUE(daemon.fire(TimerKind::kReattach));
+  EXPECT_THAT(asked(daemon), ElementsAre(Rank(1)));
+  ASSERT_TRUE(daemon.fire(TimerKind::kReattach));
+  EXPECT_THAT(asked(daemon), ElementsAre(kHeadRank));
+  daemon.overlay.handle(LinkUp{LinkId(70), Rank(1), OverlayNet::incarnation(1), 1, true});
+  daemon.overlay.handle(LinkUp{LinkId(71), kHeadRank, Incarnation(0), 1, true});
+  EXPECT_EQ(daemon.overlay.parent_peer(), Rank(1));
+  const auto closed = all_of<CloseLink>(daemon.out);
+  ASSERT_EQ(closed.size(), 1U);
+  EXPECT_EQ(closed[0].link, LinkId(71));
+}
+
+// What a daemon said before it moved arrives late, by its old path.
+TEST(OverlayRepair, AnOldPathDoesNotTakeBackWhoHasComeSince) {
+  OverlayNet net(8, 2);
+  net.start();
+  const LinkId old_path = net.up_link(3);
+  net.unreachable = {3};
+  net.cut(net.up_link(7));
+  net.settle();
+  ASSERT_EQ(net.rig(1).overlay.adopted_children(), ranks({3, 4, 7}));
+  wire::LinkMessage late;
+  late.mutable_up()->set_origin(7);
+  late.mutable_up()->set_moves(1);
+  net.rig(1).overlay.handle(MessageIn{old_path, late, {}});
+  EXPECT_EQ(net.rig(1).overlay.adopted_children(), ranks({3, 4, 7}));
+  late.mutable_up()->set_moves(net.rig(7).overlay.moves() + 1);
+  net.rig(1).overlay.handle(MessageIn{old_path, late, {}});
+  EXPECT_EQ(net.rig(1).overlay.adopted_children(), ranks({3, 4})) << "it has moved there since";
+}
+
+TEST(OverlayRepair, ATicketIsNotTakenTwice) {
+  OverlayNet net(3, 2);
+  net.start();
+  net.head().collect();
+  net.head().overlay.handle(LinkUp{LinkId(70), Rank(2), OverlayNet::incarnation(2), 1, false});
+  wire::LinkMessage report;
+  report.mutable_report()->set_node("v2");
+  net.head().overlay.handle(MessageIn{LinkId(70), report, {}});
+  const auto closed = all_of<CloseLink>(net.head().out);
+  ASSERT_EQ(closed.size(), 1U);
+  EXPECT_EQ(closed[0].reason, wire::GOODBYE_REFUSED);
+  EXPECT_THAT(net.head().suspects, IsEmpty());
+}
+
 TEST(OverlayRepair, AnotherLifeAtTheParentsAddressIsNoParent) {
   OverlayNet net(3, 2);
   net.start();

@@ -183,11 +183,12 @@ bool Roster::suspect(Rank rank, const std::string& reason, std::uint64_t now_ms)
   return true;
 }
 
-void Roster::heard_from(Rank rank) {
+bool Roster::heard_from(Rank rank) {
   Node* node = find(rank);
-  if (node == nullptr || node->state != NodeState::kSuspect) return;
+  if (node == nullptr || node->state != NodeState::kSuspect) return false;
   node->state = NodeState::kUp;
   notes_.add(Subsystem::kErrmgr, 1, "node {} is back", node->name);
+  return true;
 }
 
 void Roster::on_probe(const ProbeAnswered& event) {

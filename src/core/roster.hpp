@@ -71,7 +71,8 @@ class Roster {
   void on_operations_complete(Serial serial);
   // True if the daemon is suspected from now on: it has to be heard of within the grace period.
   bool suspect(Rank rank, const std::string& reason, std::uint64_t now_ms);
-  void heard_from(Rank rank);
+  // True if it was under suspicion and is not any more.
+  bool heard_from(Rank rank);
   bool handle_timer(TimerKind kind, std::uint64_t now_ms);
 
   [[nodiscard]] const std::map<Rank, Node>& nodes() const { return nodes_; }

@@ -149,7 +149,7 @@ void DaemonProgram::perform(core::Action action) {
         } else if constexpr (std::is_same_v<T, core::SweepJob>) {
           processes_->sweep(a.job);
         } else {
-          log_error("a daemon's core asked for " + rim::short_name<T>());
+          log_error("a daemon's core asked for " + core::short_name<T>());
         }
       },
       std::move(action));

@@ -176,7 +176,7 @@ void HeadProgram::perform(core::Action action) {
         } else if constexpr (std::is_same_v<T, core::Exit>) {
           begin_exit(a);
         } else {
-          log_error("the head's core asked for " + rim::short_name<T>());
+          log_error("the head's core asked for " + core::short_name<T>());
         }
       },
       std::move(action));

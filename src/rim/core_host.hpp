@@ -16,8 +16,8 @@
 #include "base/counters.hpp"
 #include "base/failpoints.hpp"
 #include "base/flight_recorder.hpp"
+#include "core/describe.hpp"
 #include "core/driver.hpp"
-#include "rim/describe.hpp"
 
 namespace tide::rim {
 

@@ -8,14 +8,16 @@
 
 #include "core/actions.hpp"
 
-namespace tide::rim {
+namespace tide::core {
 
 // "LinkUp" → "link_up": the name of the alternative that the variant holds.
 template <class T>
 constexpr std::string_view type_name() {
+  constexpr std::string_view kBefore = "T = ";
   std::string_view text = __PRETTY_FUNCTION__;
-  text = text.substr(0, text.find_first_of(";]", text.find("T = ")));
-  return text.substr(text.rfind(':') + 1);
+  text.remove_prefix(text.find(kBefore) + kBefore.size());
+  text = text.substr(0, text.find_first_of(";]"));
+  return text.substr(text.rfind(':') + 1);  // npos + 1 is 0: no namespace is shown
 }
 std::string snake_case(std::string_view camel);
 
@@ -33,8 +35,8 @@ const std::string& name_of(const Variant& value) {
 }
 
 // The name and what identifies it (rank, link, job …); never payload, never key material.
-std::string describe(const core::HeadEvent& event);
-std::string describe(const core::DaemonEvent& event);
-std::string describe(const core::Action& action);
+std::string describe(const HeadEvent& event);
+std::string describe(const DaemonEvent& event);
+std::string describe(const Action& action);
 
-}  // namespace tide::rim
+}  // namespace tide::core

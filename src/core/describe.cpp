@@ -1,10 +1,10 @@
-#include "rim/describe.hpp"
+#include "core/describe.hpp"
 
 #include <fmt/format.h>
 
 #include <cctype>
 
-namespace tide::rim {
+namespace tide::core {
 
 namespace {
 
@@ -58,35 +58,35 @@ std::string details(const T& value) {
     return {};
   }
 }
-std::string details(const core::LinkUp& up) {
+std::string details(const LinkUp& up) {
   return fmt::format(" {} to rank {}", up.link.value(), up.peer.value());
 }
-std::string details(const core::LinkDown& down) {
+std::string details(const LinkDown& down) {
   return fmt::format(" {}: {}", down.link.value(), down.text);
 }
-std::string details(const core::ConnectFailed& failed) {
+std::string details(const ConnectFailed& failed) {
   return fmt::format(" rank {}: {}", failed.peer.value(), failed.text);
 }
-std::string details(const core::Connect& connect) {
+std::string details(const Connect& connect) {
   return fmt::format(" rank {}", connect.peer.value());
 }
-std::string details(const core::MessageIn& in) {
+std::string details(const MessageIn& in) {
   return fmt::format(" {} {} +{}", in.link.value(), body_name(in.message), in.payload.size());
 }
-std::string details(const core::Send& out) {
+std::string details(const Send& out) {
   return fmt::format(" {} {} +{}", out.link.value(), body_name(out.message), out.payload.size());
 }
-std::string details(const core::CloseLink& close) {
+std::string details(const CloseLink& close) {
   return fmt::format(" {}: {}", close.link.value(), close.text);
 }
-std::string details(const core::ClientMessage& message) {
+std::string details(const ClientMessage& message) {
   return fmt::format(" client {} kind {}", message.client.value(),
                      static_cast<int>(message.request.body_case()));
 }
-std::string details(const core::Note& note) {
+std::string details(const Note& note) {
   return " " + note.text;
 }
-std::string details(const core::Exit& exit) {
+std::string details(const Exit& exit) {
   return " " + exit.reason;
 }
 
@@ -108,14 +108,14 @@ std::string snake_case(std::string_view camel) {
   return out;
 }
 
-std::string describe(const core::HeadEvent& event) {
+std::string describe(const HeadEvent& event) {
   return describe_any(event);
 }
-std::string describe(const core::DaemonEvent& event) {
+std::string describe(const DaemonEvent& event) {
   return describe_any(event);
 }
-std::string describe(const core::Action& action) {
+std::string describe(const Action& action) {
   return describe_any(action);
 }
 
-}  // namespace tide::rim
+}  // namespace tide::core

@@ -1,0 +1,282 @@
+#include "sim/checks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/clients.hpp"
+#include "sim/processes.hpp"
+#include "sim/world.hpp"
+
+namespace tide::sim {
+
+namespace {
+
+// One world in so many is replayed: it costs the copies of all events.
+constexpr std::uint64_t kReplayEvery = 8;
+// Shorter than the grace of a suspected daemon, with room for a lost packet that is sent again.
+constexpr std::uint64_t kHarmlessMs = 2'500;
+// Faults that follow each other sooner count as one.
+constexpr std::uint64_t kRecoveryMs = 6'000;
+// A silent death is noticed after the deadline for silence, and what hung on it has to find its
+// way.
+constexpr std::uint64_t kUnnoticedMs = 25'000;
+
+bool is_snapshot(const core::DaemonEvent& event) {
+  const auto* in = std::get_if<core::MessageIn>(&event);
+  return in != nullptr && in->message.has_snapshot();
+}
+
+}  // namespace
+
+Checks::Checks(const World& world)
+    : world_(world), keep_events_(world.scenario().seed % kReplayEvery == 0) {}
+
+// ---- every step ----
+
+void Checks::on_head_step(const core::HeadEvent& event, const core::Actions& actions,
+                          std::uint64_t now_ms) {
+  if (keep_events_) head_events_.emplace_back(event, now_ms);
+  for (const auto& action : actions) {
+    if (const auto* send = std::get_if<core::Send>(&action)) check_launch_data(*send);
+    if (const auto* launch = std::get_if<core::LaunchDaemons>(&action)) check_ranks(*launch);
+  }
+  check_lost_nodes(now_ms);
+}
+
+// row:E1 in part: nothing is sent to start on a daemon that is not, or no longer, one of the DVM's
+void Checks::check_launch_data(const core::Send& send) const {
+  if (!send.message.has_down()) return;
+  for (const auto& entry : send.message.down().entries()) {
+    if (!entry.body().has_launch()) continue;
+    const auto& nodes = world_.head().roster().nodes();
+    const auto node = nodes.find(Rank(entry.destination()));
+    const bool fit = node != nodes.end() && (node->second.state == core::NodeState::kUp ||
+                                             node->second.state == core::NodeState::kSuspect);
+    if (!fit) {
+      throw BrokenPromise(
+          "launch data goes to ready daemons only",
+          fmt::format("job {} to rank {}", entry.body().launch().job(), entry.destination()));
+    }
+  }
+}
+
+void Checks::check_ranks(const core::LaunchDaemons& launch) {
+  for (const auto& target : launch.targets) {
+    if (target.rank.value() <= highest_rank_) {
+      throw BrokenPromise("no rank is given out twice",
+                          fmt::format("rank {}", target.rank.value()));
+    }
+    highest_rank_ = target.rank.value();
+  }
+}
+
+// Only who was struck may be lost.
+void Checks::check_lost_nodes(std::uint64_t now_ms) {
+  const auto& nodes = world_.head().roster().nodes();
+  if (nodes.size() == members_.size()) return;
+  std::set<Rank> now;
+  for (const auto& [rank, node] : nodes) now.insert(rank);
+  for (const Rank rank : members_) {
+    if (now.contains(rank)) continue;
+    losses_ms_.push_back(now_ms);
+    // Whoever lost its own link while the way up was dead unnoticed may be given up with it.
+    const bool excused = excused_.contains(rank) || now_ms < unsure_until_ms_;
+    if (world_.ready() && !excused && !world_.clients().down_requested()) {
+      throw BrokenPromise("only who was struck is lost", fmt::format("rank {}", rank.value()));
+    }
+  }
+  members_ = std::move(now);
+}
+
+// Every operation once, in order: the serial moves by one, or jumps with a snapshot.
+void Checks::on_daemon_step(HostId host, const core::DaemonEvent& event) {
+  const auto serial = world_.hosts().at(host).core->overlay().membership().serial().value();
+  auto& last = serials_[host];
+  const bool in_order =
+      serial == last || serial == last + 1 || (serial > last && is_snapshot(event));
+  if (!in_order) {
+    throw BrokenPromise("operations arrive once and in order",
+                        fmt::format("host {} goes from {} to {}", host, last, serial));
+  }
+  last = serial;
+}
+
+// row:L17 when the end of a job is told nothing of it is left on the nodes of the DVM
+void Checks::on_job_ended(JobId job) const {
+  if (world_.clients().down_requested()) return;  // that waits for nobody for ever
+  if (world_.clients().plan_of(job).trouble == Trouble::kUnendable) return;
+  for (const auto& [id, host] : world_.hosts()) {
+    if (!host.alive || !world_.head().roster().nodes().contains(host.identity.rank)) continue;
+    if (world_.processes().runaways(id, job) > 0) {
+      throw BrokenPromise("nothing of a job is left when its end is told",
+                          fmt::format("job {} on host {}", job.value(), id));
+    }
+  }
+}
+
+void Checks::on_struck(HostId host, std::uint64_t for_ms) {
+  const Rank rank = world_.hosts().at(host).identity.rank;
+  const auto now_ms = world_.now_ms();
+  auto& spell = spells_[rank];
+  if (now_ms > spell.second + kRecoveryMs) spell = {now_ms, now_ms};
+  spell.second = std::max(spell.second, for_ms == UINT64_MAX ? for_ms : now_ms + for_ms);
+  if (spell.second - spell.first < kHarmlessMs) return;
+  excused_.insert(rank);
+  const auto lasts_ms = for_ms == UINT64_MAX ? 0 : for_ms;
+  unsure_until_ms_ = std::max(unsure_until_ms_, now_ms + lasts_ms + kUnnoticedMs);
+}
+
+void Checks::on_launch_fault(const Fault& fault) {
+  if (fault.kind != FaultKind::kSlowStart) start_may_fail_ = true;
+  // The one that shows the ticket first is in; the other ends, and for the launcher that is the
+  // daemon.
+  if (fault.kind == FaultKind::kTwin) excused_.insert(Rank(fault.target));
+}
+
+void Checks::on_fault() {
+  if (!world_.ready()) start_may_fail_ = true;
+}
+
+// ---- when nothing happens any more ----
+
+void Checks::when_quiet() {
+  check_agreement();
+  check_jobs_gone();
+  if (world_.clients().kills_unanswered() != 0) {
+    throw BrokenPromise("one answer per request",
+                        fmt::format("{} kills not answered", world_.clients().kills_unanswered()));
+  }
+  for (const auto& outcome : world_.clients().outcomes()) check_outcome(outcome);
+  if (keep_events_) check_replay();
+}
+
+void Checks::check_agreement() const {
+  const auto& head = world_.head().overlay();
+  const auto& members = head.membership();
+  const auto broken = [](const std::string& what) {
+    throw BrokenPromise("membership and tree agree everywhere", what);
+  };
+  if (head.completed() != members.serial()) broken("an operation is not complete");
+  const auto snapshot = members.snapshot().SerializeAsString();
+  for (const auto& [id, host] : world_.hosts()) {
+    if (id == kHeadHost) continue;
+    const Rank rank = host.identity.rank;
+    if (!host.alive) continue;
+    if (members.find(rank) == nullptr)
+      broken(fmt::format("rank {} lives and is no member", rank.value()));
+    const auto& overlay = host.core->overlay();
+    if (overlay.membership().snapshot().SerializeAsString() != snapshot) {
+      broken(fmt::format("rank {} has another membership", rank.value()));
+    }
+    if (overlay.parent_peer() != members.tree().parent(rank)) {
+      broken(fmt::format("rank {} hangs on the wrong parent", rank.value()));
+    }
+    if (overlay.adopted_children() != members.tree().children(rank)) {
+      broken(fmt::format("rank {} has the wrong children", rank.value()));
+    }
+  }
+  for (const auto& [rank, member] : members.members()) {
+    if (rank == kHeadRank) continue;
+    const bool lives = std::ranges::any_of(world_.hosts(), [rank = rank](const auto& entry) {
+      return entry.first != kHeadHost && entry.second.alive && entry.second.identity.rank == rank;
+    });
+    if (!lives) broken(fmt::format("rank {} is a member and dead", rank.value()));
+  }
+}
+
+void Checks::check_jobs_gone() const {
+  const auto broken = [](const std::string& what) {
+    throw BrokenPromise("every job comes to its end", what);
+  };
+  if (!world_.head().jobs().idle()) broken("the head keeps a job");
+  for (const auto& [id, host] : world_.hosts()) {
+    if (id == kHeadHost || !host.alive) continue;
+    if (host.core->jobs().size() != 0) broken(fmt::format("host {} keeps a job", id));
+    if (world_.processes().any_on(id)) broken(fmt::format("host {} has a process", id));
+  }
+  for (const auto& [rank, node] : world_.head().roster().nodes()) {
+    if (node.used != 0)
+      broken(fmt::format("{} slots of rank {} are in use", node.used, rank.value()));
+    if (node.state != core::NodeState::kUp) broken(fmt::format("rank {} is not up", rank.value()));
+  }
+}
+
+bool Checks::lost_between(std::uint64_t from_ms, std::uint64_t to_ms) const {
+  return std::ranges::any_of(losses_ms_, [&](auto at) { return at >= from_ms && at <= to_ms; });
+}
+
+bool Checks::must_succeed(const Outcome& outcome) const {
+  const auto& plan = outcome.plan;
+  const bool goes_well = plan.trouble == Trouble::kNone || plan.trouble == Trouble::kUnendable;
+  const bool own_fault = !goes_well || plan.timeout_ms != 0;
+  const bool clients = plan.client == ClientHabit::kStays || plan.client == ClientHabit::kSlow;
+  return !own_fault && clients && !members_.empty() &&
+         !lost_between(outcome.submitted_ms, outcome.answered_ms);
+}
+
+void Checks::check_outcome(const Outcome& outcome) const {
+  const auto broken = [&](std::string_view promise, const std::string& what) {
+    throw BrokenPromise(promise, fmt::format("job {}: {}", outcome.number, what));
+  };
+  if (outcome.left) return;
+  if (outcome.answers != 1) broken("every job comes to its end", "its client was not answered");
+  if (outcome.exit_status == 0) return check_success(outcome);
+  if (outcome.messages.empty()) broken("a failure has a reason", "none was given");
+  if (must_succeed(outcome)) broken("a job that nothing happened to succeeds", outcome.messages[0]);
+}
+
+void Checks::check_success(const Outcome& outcome) const {
+  const auto broken = [&](const std::string& what) {
+    throw BrokenPromise("success means that all went well",
+                        fmt::format("job {}: {}", outcome.number, what));
+  };
+  const auto trouble = outcome.plan.trouble;
+  if (trouble != Trouble::kNone && trouble != Trouble::kUnendable) broken("a process had not");
+  if (!outcome.order_kept) broken("its output came in another order");
+  for (std::uint32_t rank = 0; rank < outcome.plan.processes; ++rank) {
+    const auto seen = outcome.output_bytes.find(rank);
+    const auto bytes = seen == outcome.output_bytes.end() ? 0 : seen->second;
+    const auto planned =
+        Processes::planned_output(world_.scenario(), outcome.plan, outcome.number, rank);
+    if (bytes != planned)
+      broken(fmt::format("{} of {} bytes of process {} came", bytes, planned, rank));
+  }
+}
+
+// The door to a head that survives its own crash.
+void Checks::check_replay() const {
+  core::HeadCore again(head_config(world_.scenario(), false));
+  std::uint64_t now_ms = 0;
+  for (const auto& [event, at_ms] : head_events_) {
+    again.on(event, at_ms);
+    now_ms = at_ms;
+  }
+  if (again.status(1000, now_ms).SerializeAsString() !=
+      world_.head().status(1000, now_ms).SerializeAsString()) {
+    throw BrokenPromise("replaying the head's events gives an equal state", "it does not");
+  }
+}
+
+void Checks::at_the_end() {
+  const auto broken = [](const std::string& what) {
+    throw BrokenPromise("nothing is left at the end", what);
+  };
+  if (!world_.head_exited()) broken("the head goes on");
+  if (!world_.ready() && !start_may_fail_ && !world_.scenario().take_down_ms) {
+    throw BrokenPromise("a start without faults succeeds", "it did not");
+  }
+  for (const auto& [id, host] : world_.hosts()) {
+    if (host.alive) broken(fmt::format("host {} ({}) lives on", id, host.node));
+    if (world_.processes().any_on(id)) broken(fmt::format("host {} has a process", id));
+  }
+  for (const auto& outcome : world_.clients().outcomes()) {
+    const bool open = outcome.number != 0 && !outcome.left && outcome.answers != 1;
+    if (open) {
+      throw BrokenPromise("every job comes to its end",
+                          fmt::format("the client of job {} was not answered", outcome.number));
+    }
+  }
+}
+
+}  // namespace tide::sim

@@ -1,0 +1,65 @@
+// The promises, looked at with every step and at the end. Whatever does not hold is thrown as a
+// BrokenPromise.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/actions.hpp"
+#include "sim/network.hpp"
+#include "sim/scenario.hpp"
+
+namespace tide::sim {
+
+class World;
+struct Outcome;
+
+class Checks {
+ public:
+  explicit Checks(const World& world);
+
+  // ---- what the world tells ----
+  void on_head_step(const core::HeadEvent& event, const core::Actions& actions,
+                    std::uint64_t now_ms);
+  void on_daemon_step(HostId host, const core::DaemonEvent& event);
+  void on_job_ended(JobId job) const;
+  // A fault that may cost the host its place in the DVM, if it lasts long enough.
+  void on_struck(HostId host, std::uint64_t for_ms);
+  void on_launch_fault(const Fault& fault);
+  void on_fault();
+
+  // Faults are over and nothing happens any more: everything has recovered.
+  void when_quiet();
+  // The head has exited: nothing is left.
+  void at_the_end();
+
+ private:
+  void check_launch_data(const core::Send& send) const;
+  void check_ranks(const core::LaunchDaemons& launch);
+  void check_lost_nodes(std::uint64_t now_ms);
+  void check_agreement() const;
+  void check_jobs_gone() const;
+  void check_outcome(const Outcome& outcome) const;
+  void check_success(const Outcome& outcome) const;
+  void check_replay() const;
+  [[nodiscard]] bool lost_between(std::uint64_t from_ms, std::uint64_t to_ms) const;
+  [[nodiscard]] bool must_succeed(const Outcome& outcome) const;
+
+  const World& world_;
+  bool keep_events_;
+  std::vector<std::pair<core::HeadEvent, std::uint64_t>> head_events_;
+  std::uint32_t highest_rank_ = 0;
+  std::set<Rank> members_;
+  std::set<Rank> excused_;                                          // struck hard enough to be lost
+  std::map<Rank, std::pair<std::uint64_t, std::uint64_t>> spells_;  // of being struck: from, until
+  std::uint64_t unsure_until_ms_ = 0;  // a silent fault may still be unnoticed
+  bool start_may_fail_ = false;
+  std::vector<std::uint64_t> losses_ms_;
+  std::map<HostId, std::uint64_t> serials_;
+};
+
+}  // namespace tide::sim

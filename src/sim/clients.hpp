@@ -1,0 +1,63 @@
+// The virtual clients: each submits one job of the scenario and does with it what its habit is.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/actions.hpp"
+#include "sim/scenario.hpp"
+
+namespace tide::sim {
+
+class World;
+
+// What a client saw of its job.
+struct Outcome {
+  JobPlan plan;
+  std::uint32_t number = 0;  // of the job; 0: not accepted
+  std::uint64_t submitted_ms = 0;
+  std::uint64_t answered_ms = 0;
+  int answers = 0;  // the last word on the job: must be exactly one
+  int exit_status = -1;
+  bool left = false;  // the client went away
+  bool order_kept = true;
+  std::vector<std::string> messages;
+  std::map<std::uint32_t, std::uint64_t> output_bytes;  // by process rank
+};
+
+class Clients {
+ public:
+  static constexpr std::uint64_t kByteCycle = 251;
+
+  explicit Clients(World& world);
+
+  void plan_all();
+  void on_reply(const core::Reply& reply);
+  void request_down();
+
+  [[nodiscard]] const std::vector<Outcome>& outcomes() const { return outcomes_; }
+  [[nodiscard]] const JobPlan& plan_of(JobId job) const;
+  [[nodiscard]] int kills_unanswered() const { return kills_unanswered_; }
+  [[nodiscard]] bool down_requested() const { return down_requested_; }
+  [[nodiscard]] int downs_answered() const { return downs_answered_; }
+
+ private:
+  void submit(std::size_t index);
+  void act(std::size_t index);
+  void on_job_reply(Outcome& outcome, const core::Reply& reply);
+  void take_output(Outcome& outcome, const core::Reply& reply);
+  void send_input(Outcome& outcome, const core::Reply& reply);
+  void answered(Outcome& outcome);
+
+  World& world_;
+  std::vector<Outcome> outcomes_;
+  std::map<std::uint32_t, std::size_t> by_number_;
+  std::map<std::uint32_t, std::uint32_t> input_left_;  // by job number
+  int kills_unanswered_ = 0;
+  int downs_answered_ = 0;
+  bool down_requested_ = false;
+};
+
+}  // namespace tide::sim

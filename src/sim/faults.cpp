@@ -1,0 +1,252 @@
+// The launcher and its faults, and what else goes wrong in a world.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/checks.hpp"
+#include "sim/processes.hpp"
+#include "sim/world.hpp"
+
+namespace tide::sim {
+
+namespace {
+
+enum Purpose : std::uint64_t { kLaunchPurpose = 100, kDeathPurpose, kLiePurpose };
+
+constexpr std::uint64_t kStartUs = 20'000;
+constexpr std::uint64_t kReapUs = 5'000;
+constexpr std::uint64_t kLateUs = 90'000'000;   // longer than a start may take
+constexpr std::uint64_t kHeadFreezeMs = 3'000;  // longer would be the end of the DVM, rightly
+
+}  // namespace
+
+const Fault* World::launch_fault(Rank rank) const {
+  for (const auto& fault : scenario_.faults) {
+    const bool of_launcher = class_of(fault.kind) == FaultClass::kLauncher;
+    if (of_launcher && fault.target == rank.value()) return &fault;
+  }
+  return nullptr;
+}
+
+void World::launch(const core::LaunchTarget& target) {
+  Chance chance = chance_.of(kLaunchPurpose).of(target.rank.value());
+  auto delay_us = chance.between(1, kStartUs);
+  const Fault* fault = launch_fault(target.rank);
+  if (fault != nullptr) {
+    ++journal_.counts.faults.at(static_cast<std::size_t>(fault->kind));
+    if (fault->kind == FaultKind::kSlowStart) delay_us += fault->for_ms * 1000;
+    if (fault->kind == FaultKind::kComesLate) delay_us += kLateUs;
+    checks_->on_launch_fault(*fault);
+  }
+  const auto kind = fault != nullptr ? fault->kind : FaultKind::kCut;
+  schedule_.after(delay_us, [this, target, kind] {
+    if (head_exited_) return;
+    if (kind == FaultKind::kFailsToStart || launch_cancelled_[target.rank]) {
+      post_to_head(core::DaemonLaunchFailed{target.rank, "cannot be executed"});
+      return;
+    }
+    start_daemon(target, kind == FaultKind::kNeverConnects);
+    if (kind == FaultKind::kTwin) started(make_host(target, /*foreign=*/true));
+  });
+}
+
+void World::start_daemon(const core::LaunchTarget& target, bool silent) {
+  const HostId id = make_host(target, /*foreign=*/false);
+  hosts_.at(id).silent = silent;
+  post_to_head(core::DaemonStarted{target.rank, 1000 + id});
+  if (!silent) started(id);
+}
+
+void World::started(HostId id) {
+  Host& host = hosts_.at(id);
+  wire::Report report;
+  report.set_node(host.node);
+  report.set_pid(1000 + id);
+  report.mutable_topology()->set_cores(scenario_.slots);
+  report.add_endpoints()->set_port(id);
+  wire::Endpoint head;
+  head.set_port(kHeadHost);
+  for (auto& action : host.core->start({head}, std::move(report))) {
+    host.effects->perform(std::move(action));
+  }
+}
+
+// The launcher makes sure that the rank's processes are gone; one not started yet never starts.
+void World::end_daemon(Rank rank) {
+  launch_cancelled_[rank] = true;
+  std::vector<HostId> victims;
+  for (const auto& [id, host] : hosts_) {
+    if (id != kHeadHost && host.alive && !host.foreign && host.identity.rank == rank)
+      victims.push_back(id);
+  }
+  for (const HostId id : victims) stop_host(id, "ended by the launcher", true);
+}
+
+// `told`: the machine lives on, so the launcher and the peers hear of it.
+void World::stop_host(HostId id, const std::string& how, bool told) {
+  Host& host = hosts_.at(id);
+  if (!host.alive) return;
+  journal_.line(schedule_.now_us(), id, TraceLine::Kind::kWorld, "ends: " + how);
+  host.alive = false;
+  host.powered = told;
+  host.held.clear();
+  network_.host_gone(id, told);
+  processes_->host_gone(id);
+  if (!told || id == kHeadHost || host.foreign) return;
+  Chance chance = chance_.of(kDeathPurpose).of(id);
+  schedule_.after(chance.between(1, kReapUs), [this, rank = host.identity.rank, how] {
+    post_to_head(core::DaemonExited{rank, how});
+  });
+}
+
+// ---- faults at a time ----
+
+void World::plan_faults() {
+  for (const auto& fault : scenario_.faults) {
+    if (class_of(fault.kind) == FaultClass::kLauncher) continue;
+    schedule_.at_ms(fault.at_ms, [this, fault] { apply(fault); });
+  }
+}
+
+// The head is chosen now and then, too; it is never killed.
+HostId World::choose_living(std::uint32_t target) const {
+  std::vector<HostId> living;
+  for (const auto& [id, host] : hosts_) {
+    if (id != kHeadHost && host.alive && !host.silent && !host.foreign) living.push_back(id);
+  }
+  return living.empty() ? kHeadHost : living[target % living.size()];
+}
+
+void World::apply(const Fault& fault) {
+  const HostId host = choose_living(fault.target);
+  if (head_exited_ || host == kHeadHost) return;
+  journal_.line(schedule_.now_us(), host, TraceLine::Kind::kWorld,
+                fmt::format("fault: {} for {} ms", name_of(fault.kind), fault.for_ms));
+  checks_->on_fault();
+  bool applied = true;
+  switch (fault.kind) {
+    case FaultKind::kCut:
+      applied = network_.cut_one(host, fault.target / 7);
+      break;
+    case FaultKind::kCrash:
+    case FaultKind::kPowerLoss:
+      checks_->on_struck(host, UINT64_MAX);
+      stop_host(host, std::string(name_of(fault.kind)), fault.kind == FaultKind::kCrash);
+      break;
+    case FaultKind::kFreeze:
+      freeze(fault.target % 11 == 0 ? kHeadHost : host, fault.for_ms);
+      break;
+    case FaultKind::kLie:
+      applied = lie(host, fault.target);
+      break;
+    default:
+      part(fault);
+      break;
+  }
+  if (applied) ++journal_.counts.faults.at(static_cast<std::size_t>(fault.kind));
+}
+
+namespace {
+
+// About the victim, in its name. Whichever number the head waits for is among those that are sent.
+wire::LinkMessage false_word(Rank victim, std::uint64_t seq, Chance& chance, std::uint32_t jobs) {
+  wire::LinkMessage out;
+  auto* up = out.mutable_up();
+  up->set_origin(victim.value());
+  up->set_seq(seq);
+  up->set_control_ack(chance.below(100));
+  up->set_bulk_ack(chance.below(100));
+  up->set_resync(chance.percent(50));
+  const auto job = chance.small(1, std::uint64_t{jobs} + 1);
+  switch (chance.below(4)) {
+    case 0:
+      up->mutable_body()->mutable_output_complete()->set_job(job);
+      break;
+    case 1:
+      up->mutable_body()->mutable_stream()->set_job(job);
+      break;
+    case 2:
+      up->mutable_body()->mutable_proc_failed()->set_job(job);
+      up->mutable_body()->mutable_proc_failed()->set_exit_code(1);
+      break;
+    default:
+      up->mutable_body()->mutable_input_credit()->set_job(job);
+  }
+  return out;
+}
+
+wire::LinkMessage false_contribution(Rank victim, Chance& chance, std::uint32_t jobs) {
+  wire::LinkMessage out;
+  auto* reduction = out.mutable_reduction();
+  reduction->mutable_id()->set_kind(wire::ReductionId::ENDED);
+  reduction->mutable_id()->set_job(chance.small(1, std::uint64_t{jobs} + 1));
+  reduction->add_contributions()->set_rank(victim.value());
+  return out;
+}
+
+}  // namespace
+
+// One that has the key is believed about itself and those below it, and no further: so it lies
+// about somebody else.
+bool World::lie(HostId host, std::uint32_t number) {
+  constexpr std::uint64_t kWords = 30;
+  Chance chance = chance_.of(kLiePurpose).of(number);
+  const Rank liar = identity(host).rank;
+  const Rank victim{chance.small(0, std::uint64_t{scenario_.nodes} + 1)};
+  if (head_core_->overlay().membership().tree().is_ancestor_or_self(liar, victim)) return false;
+  const auto jobs = static_cast<std::uint32_t>(scenario_.jobs.size());
+  for (std::uint64_t seq = 1; seq <= kWords; ++seq) {
+    const auto word = false_word(victim, seq, chance, jobs);
+    if (!network_.forge(host, kHeadHost, word, Bytes("lie"))) return false;
+  }
+  return network_.forge(host, kHeadHost, false_contribution(victim, chance, jobs), {});
+}
+
+void World::freeze(HostId id, std::uint64_t for_ms) {
+  if (id == kHeadHost) for_ms = std::min(for_ms, kHeadFreezeMs);
+  checks_->on_struck(id, for_ms);
+  ++hosts_.at(id).frozen;
+  network_.host_frozen(id);
+  schedule_.after(for_ms * 1000, [this, id] { thaw(id); });
+}
+
+// What was held goes first, in order; more may be held while that happens.
+void World::thaw(HostId id) {
+  Host& host = hosts_.at(id);
+  --host.frozen;
+  if (!host.alive) return;
+  network_.host_thawed(id);
+  while (host.frozen == 0 && host.alive && !host.held.empty()) {
+    const auto action = std::move(host.held.front());
+    action();
+    if (!host.held.empty()) host.held.pop_front();
+  }
+}
+
+void World::part(const Fault& fault) {
+  const HostId target = choose_living(fault.target);
+  std::set<std::pair<HostId, HostId>> directions;
+  const auto split = [&](HostId left, HostId right) {
+    directions.insert({left, right});
+    if (fault.kind == FaultKind::kPartition) directions.insert({right, left});
+  };
+  const HostId chosen = choose_living(fault.other);
+  for (const auto& [a, host_a] : hosts_) {
+    for (const auto& [b, host_b] : hosts_) {
+      const bool half = fault.other == Fault::kHalf && a % 2 == 1 && b % 2 == 0;
+      const bool alone = fault.other == Fault::kEverybody && a == target && b != target;
+      const bool pair = a == target && b == chosen && a != b;
+      if (half || alone ||
+          (pair && fault.other != Fault::kHalf && fault.other != Fault::kEverybody)) {
+        split(a, b);
+        if (half) checks_->on_struck(a, fault.for_ms);
+      }
+    }
+  }
+  if (fault.other == Fault::kEverybody) checks_->on_struck(target, fault.for_ms);
+  const auto number = network_.block(std::move(directions));
+  schedule_.after(fault.for_ms * 1000, [this, number] { network_.heal(number); });
+}
+
+}  // namespace tide::sim

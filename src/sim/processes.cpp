@@ -1,0 +1,191 @@
+#include "sim/processes.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <string>
+
+#include "sim/clients.hpp"
+#include "sim/world.hpp"
+
+namespace tide::sim {
+
+using core::ProcKey;
+
+namespace {
+
+constexpr std::uint64_t kPurpose = 0x70726F63;
+constexpr std::uint64_t kSpawnUs = 1'000;
+constexpr std::uint64_t kPieceBytes = 500;
+constexpr std::uint64_t kStepUs = 700;
+
+Chance chance_of(const World& world, ProcKey key) {
+  return world.chance(kPurpose).of(key.job.value()).of(key.rank.value());
+}
+
+}  // namespace
+
+std::uint64_t Processes::planned_output(const Scenario& scenario, const JobPlan& plan,
+                                        std::uint32_t job, std::uint32_t rank) {
+  Chance chance = Chance(scenario.seed).of(kPurpose + 1).of(job).of(rank);
+  return chance.below(std::uint64_t{plan.max_output_bytes} + 1);
+}
+
+// Only if the host still lives then, and as soon as it can act.
+void Processes::after(HostId host, std::uint64_t delay_us, std::function<void()> what) {
+  world_.schedule().after(delay_us,
+                          [this, host, what = std::move(what)] { world_.wake(host, what); });
+}
+
+void Processes::spawn(HostId host, const core::SpawnProc& request) {
+  const ProcKey key = request.proc;
+  Chance chance = chance_of(world_, key);
+  after(host, chance.between(1, kSpawnUs), [this, host, key, window = request.output_window_bytes] {
+    const JobPlan& plan = world_.clients().plan_of(key.job);
+    if (plan.trouble == Trouble::kNotStarted && plan.trouble_rank == key.rank.value()) {
+      world_.post_to_daemon(
+          host, core::ProcSpawnFailed{key, Error{ErrorCode::kNotFound, "no such program"}});
+      return;
+    }
+    begin(host, key, plan, window);
+  });
+}
+
+void Processes::begin(HostId host, ProcKey key, const JobPlan& plan, std::uint64_t window) {
+  const bool added = running_.try_emplace({host, key}).second;
+  if (!added) throw BrokenPromise("a process is started once", "twice on one daemon");
+  Process& process = running_[{host, key}];
+  process.left = planned_output(world_.scenario(), plan, key.job.value(), key.rank.value());
+  process.credit = window;
+  process.chance = chance_of(world_, key).of(host);
+  const auto run_us = process.chance.between(1, std::uint64_t{plan.max_run_ms} * 1000);
+  const bool troubled = plan.trouble_rank == key.rank.value();
+  const Trouble trouble = troubled ? plan.trouble : Trouble::kNone;
+  process.stubborn = trouble == Trouble::kStubborn;
+  world_.post_to_daemon(host, core::ProcSpawned{key, 5000 + key.rank.value()});
+  pump(host, key);
+  const bool fails = plan.trouble == Trouble::kExitCode || plan.trouble == Trouble::kCrash;
+  // When one fails some of the others would go on for ever if the job were not ended.
+  const bool waits = fails && !troubled && process.chance.percent(50);
+  if (waits || trouble == Trouble::kHang || trouble == Trouble::kStubborn) return;
+  const int exit_code = trouble == Trouble::kExitCode ? 3 : 0;
+  const int signal = trouble == Trouble::kCrash ? SIGSEGV : 0;
+  after(host, run_us, [this, host, key, exit_code, signal] {
+    exit_code != 0 || signal != 0 ? fail(host, key, exit_code, signal) : end(host, key, 0, 0);
+  });
+}
+
+// Now and then it closes its output a good while before it fails.
+void Processes::fail(HostId host, ProcKey key, int exit_code, int signal) {
+  const auto found = running_.find({host, key});
+  if (found == running_.end() || found->second.exited) return;
+  if (found->second.chance.percent(50)) return end(host, key, exit_code, signal);
+  found->second.closed = found->second.quiet = true;
+  after(host, found->second.chance.between(1, 10 * kSpawnUs),
+        [this, host, key, exit_code, signal] { end(host, key, exit_code, signal); });
+  world_.post_to_daemon(host, core::ProcOutputClosed{key, wire::STDOUT});
+  world_.post_to_daemon(host, core::ProcOutputClosed{key, wire::STDERR});
+}
+
+void Processes::pump(HostId host, ProcKey key) {
+  const auto found = running_.find({host, key});
+  if (found == running_.end()) return;
+  after(host, found->second.chance.between(1, kStepUs),
+        [this, host, key] { step_output(host, key); });
+}
+
+// Each byte tells its position, so that the reader notices loss, doubling and reordering.
+void Processes::step_output(HostId host, ProcKey key) {
+  const auto found = running_.find({host, key});
+  if (found == running_.end() || found->second.closed) return;
+  Process& process = found->second;
+  const auto size =
+      std::min({process.left, process.credit, process.chance.between(1, kPieceBytes)});
+  if (size > 0) {
+    std::string data(size, '\0');
+    for (std::uint64_t i = 0; i < size; ++i) {
+      data[i] = static_cast<char>((process.written + i) % Clients::kByteCycle);
+    }
+    process.left -= size;
+    process.written += size;
+    process.credit -= size;
+    pump(host, key);
+    world_.post_to_daemon(host, core::ProcOutput{key, wire::STDOUT, Bytes(std::move(data))});
+  } else if (process.left == 0 && process.exited) {
+    process.closed = true;
+    world_.post_to_daemon(host, core::ProcOutputClosed{key, wire::STDOUT});
+  }
+}
+
+void Processes::end(HostId host, ProcKey key, int exit_code, int signal) {
+  const auto found = running_.find({host, key});
+  if (found == running_.end() || found->second.exited) return;
+  found->second.exited = true;
+  if (signal != 0) found->second.left = 0;
+  pump(host, key);
+  // The other stream is empty: it ends with the process, in no certain order.
+  const core::ProcExited exited{key, exit_code, signal};
+  const core::ProcOutputClosed closed{key, wire::STDERR};
+  const bool closed_first = found->second.chance.percent(50);
+  const bool quiet = found->second.quiet;
+  runaways_[{host, key.job}] += found->second.chance.below(3);
+  if (closed_first && !quiet) world_.post_to_daemon(host, closed);
+  world_.post_to_daemon(host, exited);
+  if (!closed_first && !quiet) world_.post_to_daemon(host, closed);
+}
+
+void Processes::signal(HostId host, const core::SignalProc& order) {
+  const ProcKey key = order.proc;
+  Chance chance = chance_of(world_, key).of(static_cast<std::uint64_t>(order.signal));
+  after(host, chance.between(1, kStepUs), [this, host, key, number = order.signal] {
+    const auto found = running_.find({host, key});
+    if (found == running_.end()) return;
+    if (found->second.exited && number == SIGKILL) {
+      found->second.left = 0;
+      pump(host, key);
+    }
+    if (!found->second.stubborn || number == SIGKILL) end(host, key, 0, number);
+  });
+}
+
+void Processes::grant(HostId host, const core::GrantOutput& grant) {
+  const auto found = running_.find({host, grant.proc});
+  if (found == running_.end() || grant.stream != wire::STDOUT) return;
+  found->second.credit += grant.bytes;
+  pump(host, grant.proc);
+}
+
+void Processes::write(HostId host, const core::WriteInput& input) {
+  const auto found = running_.find({host, input.proc});
+  if (found == running_.end()) return;
+  const auto bytes = static_cast<std::uint32_t>(input.data.size());
+  after(host, found->second.chance.between(1, kStepUs), [this, host, key = input.proc, bytes] {
+    if (running_.contains({host, key}))
+      world_.post_to_daemon(host, core::ProcInputTaken{key, bytes});
+  });
+}
+
+void Processes::host_gone(HostId host) {
+  std::erase_if(running_, [host](const auto& entry) { return entry.first.first == host; });
+  std::erase_if(runaways_, [host](const auto& entry) { return entry.first.first == host; });
+}
+
+void Processes::sweep(HostId host, JobId job) {
+  Chance chance = world_.chance(kPurpose).of(job.value()).of(host);
+  if (world_.clients().plan_of(job).trouble == Trouble::kUnendable) return;
+  after(host, chance.between(1, 3 * kStepUs), [this, host, job] {
+    runaways_.erase({host, job});
+    world_.post_to_daemon(host, core::JobSwept{job, 0});
+  });
+}
+
+std::uint64_t Processes::runaways(HostId host, JobId job) const {
+  const auto found = runaways_.find({host, job});
+  return found == runaways_.end() ? 0 : found->second;
+}
+
+bool Processes::any_on(HostId host) const {
+  const auto first = running_.lower_bound({host, ProcKey{}});
+  return first != running_.end() && first->first.first == host;
+}
+
+}  // namespace tide::sim
