@@ -235,7 +235,7 @@ void LocalJobs::finish(JobId id, Job& job) {
   head_.send_to_head(std::move(body), {});
   // The head hears of the end when nothing is left, and within a bound in any case.
   out_.emplace_back(SweepJob{id});
-  out_.emplace_back(timers_.arm(TimerKind::kSweep, config_.sweep_timeout_ms, id.value()));
+  watch_sweeps();
 }
 
 void LocalJobs::handle(const JobSwept& event) {
@@ -248,9 +248,30 @@ void LocalJobs::handle(const JobSwept& event) {
   conclude(found->first, found->second);
 }
 
+// One timer for all jobs: they may end by the hundred a second, and are swept in no time.
+void LocalJobs::watch_sweeps() {
+  if (timers_.armed(TimerKind::kSweep)) return;
+  out_.emplace_back(timers_.arm(TimerKind::kSweep, config_.sweep_period_ms));
+}
+
+// Found at two looks, it had a whole period.
+void LocalJobs::end_late_sweeps() {
+  bool waiting = false;
+  for (auto& [id, job] : jobs_) {
+    if (!job.over || job.finished) continue;
+    if (!std::exchange(job.sweep_seen, true)) {
+      waiting = true;
+      continue;
+    }
+    notes_.add(Subsystem::kErrmgr, 0, "job {}: what it left on node {} does not end",
+               job.common.nspace(), config_.node);
+    conclude(id, job);
+  }
+  if (waiting) watch_sweeps();
+}
+
 void LocalJobs::conclude(JobId id, Job& job) {
   if (job.finished) return;
-  timers_.cancel(TimerKind::kSweep, id.value());
   job.finished = reduction(id, job, wire::ReductionId::ENDED);
   head_.contribute(*job.finished);
 }
@@ -388,26 +409,21 @@ void LocalJobs::drain(JobId id, Job& job) {
 }
 
 bool LocalJobs::handle_timer(TimerKind kind, std::uint32_t subject) {
-  if (kind != TimerKind::kEscalate && kind != TimerKind::kDrain && kind != TimerKind::kSweep) {
-    return false;
-  }
-  const auto found = jobs_.find(JobId(subject));
-  if (found == jobs_.end()) return true;
-  auto& [id, job] = *found;
   if (kind == TimerKind::kSweep) {
-    notes_.add(Subsystem::kErrmgr, 0, "job {}: what it left on node {} does not end",
-               job.common.nspace(), config_.node);
-    conclude(id, job);
-  } else if (!job.over) {
-    kind == TimerKind::kEscalate ? escalate(id, job) : drain(id, job);
+    end_late_sweeps();
+    return true;
   }
+  if (kind != TimerKind::kEscalate && kind != TimerKind::kDrain) return false;
+  const auto found = jobs_.find(JobId(subject));
+  if (found == jobs_.end() || found->second.over) return true;
+  auto& [id, job] = *found;
+  kind == TimerKind::kEscalate ? escalate(id, job) : drain(id, job);
   return true;
 }
 
 void LocalJobs::forget(JobId job) {
   timers_.cancel(TimerKind::kEscalate, job.value());
   timers_.cancel(TimerKind::kDrain, job.value());
-  timers_.cancel(TimerKind::kSweep, job.value());
   jobs_.erase(job);
 }
 

@@ -17,9 +17,9 @@ namespace tide::core {
 struct LocalJobsConfig {
   Rank self;
   std::string node;
-  std::uint32_t kill_grace_ms = 2'000;      // between SIGTERM, SIGKILL and giving up
-  std::uint32_t drain_grace_ms = 1'000;     // output of an ended process held open and silent
-  std::uint32_t sweep_timeout_ms = 10'000;  // for the end of what an ended job left behind
+  std::uint32_t kill_grace_ms = 2'000;    // between SIGTERM, SIGKILL and giving up
+  std::uint32_t drain_grace_ms = 1'000;   // output of an ended process held open and silent
+  std::uint32_t sweep_period_ms = 5'000;  // half of the time for the end of what a job left
   std::uint32_t input_window_bytes = 65'536;
   Verbosity verbosity{};
 };
@@ -83,8 +83,9 @@ class LocalJobs {
     std::size_t ended = 0;
     Step step = Step::kNone;
     bool failure_reported = false;
-    bool held = false;  // waits for the operation it was mapped at
-    bool over = false;  // all have ended; what they left behind is being swept
+    bool held = false;        // waits for the operation it was mapped at
+    bool over = false;        // all have ended; what they left behind is being swept
+    bool sweep_seen = false;  // at the last look
     std::optional<wire::Reduction> launched;
     std::optional<wire::Reduction> finished;
   };
@@ -94,6 +95,8 @@ class LocalJobs {
   void attempted(JobId id, Job& job);
   void settle(JobId id, Job& job, Proc& proc);
   void finish(JobId id, Job& job);
+  void watch_sweeps();
+  void end_late_sweeps();
   void conclude(JobId id, Job& job);
   void fail_early(JobId id, Job& job, const Proc& proc);
   void escalate(JobId id, Job& job);

@@ -22,7 +22,7 @@ enum class TimerKind : std::uint32_t {
   kJobTimeout,        // head, by job: the user's limit
   kEscalate,          // daemon, by job: the next step of ending it
   kDrain,             // daemon, by job: output held open by somebody who is not of the job
-  kSweep,             // daemon, by job: its end waits no longer for what it left behind
+  kSweep,             // daemon: ends of jobs wait no longer for what these left behind
 };
 
 // Generations of all timers of one core: an armed timer makes every earlier firing stale.
