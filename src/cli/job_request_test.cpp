@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "wire/client.pb.h"
+
 namespace tide::cli {
 namespace {
 
@@ -32,6 +34,18 @@ TEST(MakeJobRequest, DefaultsAreOnePerSlotHereAndInputToRankZero) {
   EXPECT_EQ(job.stdin_rank(), 0);
   EXPECT_EQ(job.timeout_ms(), 0U);
   EXPECT_EQ(made->output, OutputStyle{});
+}
+
+// A head that can't read a request drops the client without a word about the reason.
+TEST(MakeJobRequest, WordsNeedNotBeUtf8) {
+  const Result<JobRequest> made = request({"--host", "n\xff", "--wdir", "\xfe", "p\xff", "\x80"});
+  ASSERT_TRUE(made.ok());
+  wire::JobSpec received;
+  ASSERT_TRUE(received.ParseFromString(made->job.SerializeAsString()));
+  EXPECT_EQ(received.apps(0).hosts(0).node(), "n\xff");
+  wire::JobRef ref;
+  ref.set_nspace("\xff@1");
+  EXPECT_TRUE(wire::JobRef().ParseFromString(ref.SerializeAsString()));
 }
 
 TEST(MakeJobRequest, EverythingTogether) {
