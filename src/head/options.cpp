@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <span>
@@ -152,19 +153,30 @@ Error unknown_option(const std::string& given) {
   return say::unknown_option(given, nearest(given, names));
 }
 
-// `-nodes` is `--nodes`, `--nodes=8` is `--nodes 8`.
+const OptionRow* find_row(std::string_view name) {
+  const auto& all = rows();
+  const auto found = std::ranges::find(all, name, &OptionRow::name);
+  return found == all.end() ? nullptr : &*found;
+}
+
+// `-nodes` is `--nodes`, `--nodes=8` is `--nodes 8`. The values of an option stay as they are.
 std::vector<std::string> normalise(int argc, const char* const* argv) {
   std::vector<std::string> out;
+  int values_due = 0;
   for (int i = 1; i < argc; ++i) {
     std::string word = argv[i];
+    if (values_due > 0) {
+      --values_due;
+      out.push_back(std::move(word));
+      continue;
+    }
     if (word.size() > 2 && word[0] == '-' && word[1] != '-') word = fmt::format("-{}", word);
     const auto equals = word.find('=');
-    if (word.starts_with("--") && equals != std::string::npos) {
-      out.push_back(word.substr(0, equals));
-      out.push_back(word.substr(equals + 1));
-    } else {
-      out.push_back(std::move(word));
-    }
+    const bool attached = word.starts_with("--") && equals != std::string::npos;
+    out.push_back(word.substr(0, attached ? equals : word.size()));
+    const OptionRow* row = find_row(out.back());
+    values_due = (row == nullptr ? 0 : row->values) - (attached ? 1 : 0);
+    if (attached) out.push_back(word.substr(equals + 1));
   }
   return out;
 }
@@ -181,10 +193,7 @@ Result<ParsedOptions> parse_options(int argc, const char* const* argv) {
     if (word == "-V" || word == "--version") {
       return ParsedOptions{{}, fmt::format("prte (Tide) {}\n", TIDE_VERSION)};
     }
-    const OptionRow* found = nullptr;
-    for (const auto& row : rows()) {
-      if (row.name == word) found = &row;
-    }
+    const OptionRow* found = find_row(word);
     if (found == nullptr) return unknown_option(word);
     const bool repeatable = found->values != 1;
     for (const auto earlier : seen) {

@@ -26,6 +26,17 @@ TEST(HeadOptions, TakesWhatPeopleWrite) {
   EXPECT_FALSE(parsed->print);
 }
 
+TEST(HeadOptions, ValuesAreTakenAsTheyAre) {
+  const auto parsed = parse({"--prtemca", "prte_tmpdir_base", "--a=b", "--prtemca=x", "-12",
+                             "--report-uri", "-uri", "--report-pid=-p=id"});
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_THAT(
+      parsed->options.params,
+      testing::ElementsAre(testing::Pair("prte_tmpdir_base", "--a=b"), testing::Pair("x", "-12")));
+  EXPECT_EQ(parsed->options.report_uri, "-uri");
+  EXPECT_EQ(parsed->options.report_pid, "-p=id");
+}
+
 TEST(HeadOptions, RefusesWithAReason) {
   const auto refused = [](std::vector<const char*> words, const char* part) {
     const auto parsed = parse(std::move(words));
