@@ -53,8 +53,8 @@ void LocalJobs::launch(const wire::LaunchCommon& common, const wire::LaunchSlice
     notes_.add(Subsystem::kOdls, 0, "job {}: a launch without its programs is ignored", id.value());
     return;
   }
+  forget(id);
   Job& job = jobs_[id];
-  job = Job{};
   job.common = common;
   for (const auto& launch : slice.procs()) {
     Proc proc;
@@ -421,10 +421,17 @@ bool LocalJobs::handle_timer(TimerKind kind, std::uint32_t subject) {
   return true;
 }
 
-void LocalJobs::forget(JobId job) {
-  timers_.cancel(TimerKind::kEscalate, job.value());
-  timers_.cancel(TimerKind::kDrain, job.value());
-  jobs_.erase(job);
+// The head forgets a job whose end it could not wait for, too: its processes go with it.
+void LocalJobs::forget(JobId id) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return;
+  timers_.cancel(TimerKind::kEscalate, id.value());
+  timers_.cancel(TimerKind::kDrain, id.value());
+  const Job& job = found->second;
+  if (!job.over && !job.held) {
+    for (const auto& [rank, proc] : job.procs) out_.emplace_back(ForgetProc{ProcKey{id, rank}});
+  }
+  jobs_.erase(found);
 }
 
 // ---- reports ----

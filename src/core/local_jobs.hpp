@@ -42,7 +42,7 @@ class LocalJobs {
   void signal(const wire::SignalJob& order);
   void grant(const wire::StreamCredit& credit);
   void input(const wire::InputChunk& chunk, const Bytes& data);
-  void forget(JobId job);
+  void forget(JobId id);
   // A new path to the head: contributions that it has not released go again.
   void contribute_again();
 

@@ -460,6 +460,27 @@ TEST_F(LocalJobsTest, ANewPathGetsTheContributionsAgainUntilForgotten) {
   EXPECT_EQ(contributed.size(), 2U);
 }
 
+TEST_F(LocalJobsTest, ForgottenBeforeItsEndAJobTakesItsProcessesAlong) {
+  run_two();
+  jobs.forget(JobId(kJob));
+  ASSERT_EQ(all_of<ForgetProc>(out).size(), 2U);
+  EXPECT_EQ(all_of<ForgetProc>(out)[0].proc, key(2));
+  out.clear();
+  jobs.launch(common(), slice({2}), Serial(1));
+  EXPECT_EQ(all_of<SpawnProc>(out).size(), 1U) << "its name is free again";
+}
+
+TEST_F(LocalJobsTest, ALaterAttemptReplacesTheProcessesOfTheEarlier) {
+  run_two();
+  auto again = common();
+  again.set_attempt(2);
+  auto part = slice({2});
+  part.set_attempt(2);
+  jobs.launch(again, part, Serial(1));
+  EXPECT_EQ(all_of<ForgetProc>(out).size(), 2U);
+  EXPECT_EQ(all_of<SpawnProc>(out).size(), 1U);
+}
+
 TEST_F(LocalJobsTest, WhatIsSaidOfUnknownJobsIsIgnored) {
   order(SIGTERM);
   jobs.handle(ProcExited{key(2), 0, 0});
