@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <fstream>
 #include <optional>
@@ -96,10 +97,13 @@ Result<std::string> read_text_file(const std::string& path) {
     if (errnum == ENOENT || errnum == ENOTDIR) error.code = ErrorCode::kNotFound;
     return error;
   }
-  std::string text(kMaxFileBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  std::string text;
+  std::array<char, 4096> piece{};
+  do {
+    file.read(piece.data(), piece.size());
+    text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
+  } while (file && text.size() <= kMaxFileBytes);
   if (file.bad()) return system_error(fmt::format("parameter file {}", path), errno);
-  text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.size() > kMaxFileBytes) {
     return say::parameter_file_too_large(path, kMaxFileBytes);
   }
