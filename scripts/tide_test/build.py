@@ -10,9 +10,9 @@ from tide_test.process import run_logged, tail
 CONFIGURE_LIMIT_S = 300
 BUILD_LIMIT_S = 3600
 SHOWN_ERROR_LINES = 60
-BUDGET_S = {"release": 600, "debug": 600, "asan": 900, "tidy": 60}
+BUDGET_S = {"release": 600, "debug": 600, "asan": 900, "tidy": 60, "fuzz": 240}
 # clang-tidy wants the generated headers, not our objects.
-TARGETS = {"tidy": ["tide_wire"]}
+TARGETS = {"tidy": ["tide_wire"], "fuzz": ["fuzzers"]}
 
 
 class Builds:

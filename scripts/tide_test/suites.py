@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable
 
-from tide_test import gtest, junit, pytest_lane, style, tidy
+from tide_test import fuzz, gtest, junit, pytest_lane, style, tidy
 from tide_test.build import Builds
 from tide_test.junit import FAILED, PASSED, SKIPPED, Case
 from tide_test.process import run_logged, tail
@@ -117,6 +117,20 @@ def _run_sim(context, log):
     return cases + [_run_worlds(context, log, context.preset, seeds, fresh)]
 
 
+def _run_fuzz(context, log):
+    """Every fuzzer for some seconds, after the suite was shown to notice a planted find."""
+    broken = context.builds.ensure("fuzz")
+    if broken:
+        return [broken]
+    duration_s = fuzz.seconds(context.long)
+    with pytest_lane.scratch_folder() as scratch:
+        env = context.environment("fuzz", scratch)
+        cases = pytest_lane.run(context.root, ["tests/fuzz"], log, context.limit(LANE_LIMIT_S),
+                                env=env, scratch=scratch)
+        place = fuzz.Place(context.root, context.builds.bin("fuzz"), context.logs)
+        return cases + fuzz.run_all(place, duration_s, log, scratch, env)
+
+
 def _run_system(context, log):
     broken = context.builds.ensure(context.preset)
     if broken:
@@ -211,6 +225,7 @@ SUITES = [
     Suite("tidy", 300, "clang-tidy, remembered per file", _run_tidy),
     Suite("unit", 60, "unit tests beside the code", _run_unit),
     Suite("sim", 240, "the core in ten thousand virtual worlds", _run_sim),
+    Suite("fuzz", 150, "decoders of outside bytes under libFuzzer", _run_fuzz, long_budget_s=2700),
     Suite("system", 240, "the real programs on this machine", _run_system),
     Suite("chaos", 150, "random kills, freezes and disconnects under load", _run_chaos, CHAOS_LONG_S + CHAOS_MARGIN_S),
     Suite("user", 60, "a selection of these as an unprivileged user", _run_user),
