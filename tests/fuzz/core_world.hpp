@@ -8,7 +8,7 @@
 
 #include "base/flight_recorder.hpp"
 #include "core/actions.hpp"
-#include "rim/describe.hpp"
+#include "core/describe.hpp"
 #include "tests/fuzz/fuzz_input.hpp"
 
 namespace tide::fuzz {
@@ -25,7 +25,7 @@ void require_readable(const Message& message) {
 // What a core sends can be read by whoever gets it; what it does can be recorded.
 inline void check_action(const core::Action& action) {
   FlightRecorder recorder(1);
-  recorder.note(0, rim::describe(action));
+  recorder.note(0, core::describe(action));
   wire::RecorderReply recorded;
   recorded.add_lines(recorder.lines().front().text);
   FUZZ_REQUIRE(recorded.lines(0).find('\n') == std::string::npos);

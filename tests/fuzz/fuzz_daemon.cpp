@@ -152,7 +152,7 @@ class DaemonWorld {
   }
 
   void on(const core::DaemonEvent& event) {
-    rim::describe(event);
+    core::describe(event);
     digest(core_.on(event, 0));
   }
 

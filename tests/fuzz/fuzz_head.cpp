@@ -79,7 +79,7 @@ class HeadWorld {
   LinkId link(std::uint8_t who) const { return links_[who % links_.size()]; }
 
   void on(const core::HeadEvent& event) {
-    rim::describe(event);
+    core::describe(event);
     rig_.on(event);
   }
 
