@@ -198,6 +198,19 @@ TEST(HeadCore, ALaunchIsSentAgainWithItsCommonPart) {
   EXPECT_TRUE(sends[0].message.down().entries(0).body().has_launch());
 }
 
+// Its last words come by the link of another, who relays for it.
+TEST(HeadCore, NothingIsSentAgainToADaemonThatIsGone) {
+  HeadRig rig(1);
+  rig.make_ready();
+  rig.submit(5, job_spec(1));
+  rig.down(6);
+  rig.on(DaemonExited{Rank(1), "exit status 0"});
+  wire::LinkMessage message;
+  message.mutable_up()->set_origin(1);
+  message.mutable_up()->set_resync(true);
+  EXPECT_TRUE(downs(rig.say(1, message)).empty());
+}
+
 TEST(HeadCore, ADoubledMessageCountsOnce) {
   HeadRig rig(1);
   rig.make_ready();

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <string>
@@ -227,12 +228,12 @@ void show_summary(const CampaignResult& result, double seconds) {
   fmt::print("\n{} broken promises\n", result.failures.size());
 }
 
+// A run of neighbours, so that they can be named in a few words.
 std::vector<std::uint64_t> draw_fresh(std::uint64_t count) {
   std::random_device device;
-  std::vector<std::uint64_t> seeds;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    seeds.push_back((std::uint64_t{device()} << 20U) ^ device());
-  }
+  const std::uint64_t first = (std::uint64_t{device()} << 20U) ^ device();
+  std::vector<std::uint64_t> seeds(count);
+  std::iota(seeds.begin(), seeds.end(), first);
   return seeds;
 }
 
@@ -244,7 +245,9 @@ int run_many(const Options& options) {
   const auto otherwise = options.minutes ? std::pair{std::uint64_t{1}, std::uint64_t{1} << 40U}
                                          : std::pair{std::uint64_t{1}, std::uint64_t{1000}};
   std::tie(campaign.first_seed, campaign.last_seed) = options.seeds.value_or(otherwise);
-  if (options.fresh > 0) fmt::print("fresh seeds: {}\n", fmt::join(campaign.more_seeds, " "));
+  if (options.fresh > 0) {
+    fmt::print("fresh seeds: {}..{}\n", campaign.more_seeds.front(), campaign.more_seeds.back());
+  }
   const auto begin = Clock::now();
   if (options.minutes) {
     const auto end = begin + std::chrono::minutes(*options.minutes);
