@@ -130,6 +130,7 @@ def main():
     # Whoever starts us in the background may have these ignored; the tests send them and must not inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     logs = ROOT / "build" / "test-logs"
     logs.mkdir(parents=True, exist_ok=True)
     context = Context(ROOT, logs, Builds(ROOT, logs, say), chosen.preset, chosen.long)

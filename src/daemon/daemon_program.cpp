@@ -68,7 +68,6 @@ DaemonProgram::DaemonProgram(const wire::DaemonBlob& blob, const Params& params,
       exit_timer_(io_) {}
 
 int DaemonProgram::run(const wire::DaemonBlob& blob, const Params& params) {
-  parent_ = getppid();
   auto directory = DvmDirectory::open(blob.run_directory());
   const std::string dump = blob.run_directory() + "/logs/" + blob.node() + ".crash";
   if (auto installed = install_crash_dump(&host_.recorder(), dump); !installed) {
@@ -93,24 +92,17 @@ int DaemonProgram::run(const wire::DaemonBlob& blob, const Params& params) {
   host_.perform_all(core_.start({blob.head().begin(), blob.head().end()}, std::move(report)));
   io_.run();
   remove_crash_dump();
-  if (directory) remove_if_abandoned(blob.run_directory(), *directory);
+  // Without a head this falls to whoever is left: the warden may be killed before it comes to that.
+  // Where the head lives it holds the directory, and nothing happens.
+  if (!directory) return exit_status_;
+  if (auto removed = directory->remove_if_abandoned(); !removed) log_error(removed.error().message);
   return exit_status_;
-}
-
-// Without a warden it falls to us; and without a head too, for the warden may be killed before it
-// comes to that. Where the head lives it holds the directory, and nothing happens.
-void DaemonProgram::remove_if_abandoned(const std::string& path, DvmDirectory& directory) const {
-  const auto info = read_dvm_info(path);
-  const bool head_lives = info && info->alive;
-  if (getppid() == parent_ && head_lives) return;
-  if (auto removed = directory.remove_if_abandoned(); !removed) {
-    log_error(removed.error().message);
-  }
 }
 
 void DaemonProgram::wait_for_signals() {
   signals_.async_wait([this](std::error_code error, int number) {
-    if (error) return;
+    // A signal that came just before the wait was cancelled is reported all the same.
+    if (error || exiting_) return;
     wait_for_signals();  // first: the event may end the program and cancel it
     host_.post(core::EndRequested{std::string("signal ") + strsignal(number)});
   });
@@ -190,6 +182,7 @@ void DaemonProgram::on_swept(JobId job, std::uint32_t left_over) {
 // ---- the end ----
 
 void DaemonProgram::begin_exit(const core::Exit& exit) {
+  exiting_ = true;
   exit_status_ = exit.status;
   log_note("errmgr", exit.status == 0 ? 1 : 0, "ending: " + exit.reason);
   host_.stop();

@@ -45,7 +45,6 @@ class DaemonProgram : private rim::RimEffects, private exec::ProcessHandler {
   void wait_for_signals();
   void begin_exit(const core::Exit& exit);
   void await_last_process();
-  void remove_if_abandoned(const std::string& path, DvmDirectory& directory) const;
 
   asio::io_context io_;
   Counters counters_;
@@ -57,8 +56,8 @@ class DaemonProgram : private rim::RimEffects, private exec::ProcessHandler {
   asio::signal_set signals_;
   asio::steady_timer exit_timer_;
   std::uint64_t exit_deadline_ms_ = 0;
+  bool exiting_ = false;
   int exit_status_ = 0;
-  pid_t parent_ = 0;  // the warden
 };
 
 }  // namespace tide::daemon

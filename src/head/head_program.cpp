@@ -281,7 +281,8 @@ void HeadProgram::on_warden_lost(std::string text) {
 
 void HeadProgram::wait_for_signals() {
   signals_.async_wait([this](std::error_code error, int number) {
-    if (error) return;
+    // A signal that came just before the wait was cancelled is reported all the same.
+    if (error || exiting_) return;
     wait_for_signals();  // first: the event may end the program and cancel it
     host_.post(core::EndRequested{fmt::format("the head got {}", strsignal(number))});
   });
@@ -330,6 +331,7 @@ void HeadProgram::watch_directory() {
 // ---- the end ----
 
 void HeadProgram::begin_exit(const core::Exit& action) {
+  exiting_ = true;
   exit_status_ = action.status;
   log_note("errmgr", action.status == 0 ? 1 : 0,
            fmt::format("ending: {}", say::first_line(action.reason)));

@@ -94,6 +94,7 @@ class HeadProgram : private rim::RimEffects,
   asio::steady_timer directory_timer_;
   std::vector<wire::Endpoint> endpoints_;
   Counter client_connections_;
+  bool exiting_ = false;
   int exit_status_ = 0;
 };
 
