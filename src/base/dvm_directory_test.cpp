@@ -228,7 +228,9 @@ TEST_F(DvmDirectoryTest, AStartThatDiedHalfWayIsSwept) {
     ::chmod((base_ + "/" + name + "/logs").c_str(), 0700);
   }
   std::ofstream(base_ + "/not-renamed/.dvm.json.4711") << "{";
-  std::ofstream(base_ + "/not-written/dvm.json");
+  {
+    const std::ofstream made(base_ + "/not-written/dvm.json");
+  }
   EXPECT_TRUE(sweep().empty()) << "none had an id yet";
   for (const char* name : {"empty", "logs-only", "not-renamed", "not-written"}) {
     EXPECT_FALSE(fs::exists(base_ + "/" + name)) << name;

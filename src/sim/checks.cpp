@@ -178,8 +178,8 @@ void Checks::check_agreement() const {
   }
   for (const auto& [rank, member] : members.members()) {
     if (rank == kHeadRank) continue;
-    const bool lives = std::ranges::any_of(world_.hosts(), [rank = rank](const auto& entry) {
-      return entry.first != kHeadHost && entry.second.alive && entry.second.identity.rank == rank;
+    const bool lives = std::ranges::any_of(world_.hosts(), [dead = rank](const auto& entry) {
+      return entry.first != kHeadHost && entry.second.alive && entry.second.identity.rank == dead;
     });
     if (!lives) broken(fmt::format("rank {} is a member and dead", rank.value()));
   }
