@@ -63,7 +63,7 @@ void Membership::apply(const wire::Operation& operation) {
 
 void Membership::load(const wire::Snapshot& snapshot) {
   serial_ = changed_at_ = Serial(snapshot.serial());
-  span_ = snapshot.span();
+  span_ = std::max(1U, snapshot.span());  // the head is always in
   radix_ = std::max(1U, snapshot.radix());
   members_.clear();
   members_.emplace(kHeadRank, Member{});

@@ -129,6 +129,13 @@ TEST(Membership, ARadixOfNothingIsTakenAsOne) {
   EXPECT_EQ(membership.tree().parent(Rank(2)), kHeadRank);
 }
 
+TEST(Membership, ASnapshotOfNobodyHoldsTheHead) {
+  Membership membership;
+  membership.load(wire::Snapshot());
+  EXPECT_EQ(membership.span(), 1U);
+  EXPECT_TRUE(membership.tree().living(kHeadRank));
+}
+
 TEST(MembershipDeathTest, OperationsComeInOrder) {
   Membership membership(2);
   wire::Operation operation;
