@@ -12,6 +12,10 @@
 // NOLINTBEGIN(readability-identifier-naming): libFuzzer looks for these names.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
+// Where a fuzzer has its own way to change an input, or something to set up.
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                               std::size_t max_size, unsigned int seed);
+extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv);
 // NOLINTEND(readability-identifier-naming)
 
 // A promise about any input at all; one that breaks it is kept by libFuzzer as a find.

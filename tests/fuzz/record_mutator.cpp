@@ -1,7 +1,6 @@
 #include "tests/fuzz/records.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <random>
 #include <utility>
 
@@ -67,7 +66,7 @@ std::size_t mutate_records(std::uint8_t* data, std::size_t size, std::size_t max
   if (joined.empty() || prefix + joined.size() > max_size) {
     return LLVMFuzzerMutate(data, size, max_size);
   }
-  std::memcpy(data + prefix, joined.data(), joined.size());
+  std::copy(joined.begin(), joined.end(), data + prefix);
   return prefix + joined.size();
 }
 

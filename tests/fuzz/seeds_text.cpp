@@ -51,8 +51,12 @@ constexpr std::string_view kCommandLines[] = {
 };
 
 constexpr std::string_view kParameters[] = {
-    "f# a comment\nrml_radix = 2\ntide_heartbeat_interval=250ms # another\n\nstate_base_verbose = "
-    "5\n",
+    R"(f# a comment
+rml_radix = 2
+tide_heartbeat_interval=250ms # another
+
+state_base_verbose = 5
+)",
     "fprte_set_default_slots = hwthreads\nprte_tmpdir_base = /tmp/x\nprte_max_msg_size = 64m\n",
     "fprte_set_default_slots = 4\ntide_listen_address = ::1\n",
     "ftide_heartbeat_interval = 9s\ntide_heartbeat_timeout = 8s\n",
@@ -71,9 +75,10 @@ constexpr std::string_view kParameters[] = {
 };
 
 constexpr std::string_view kTexts[] = {
-    "d{\"name\":\"work\",\"dvm_id\":\"tide-host-1-ab\",\"pid\":1,\"pid_start_ticks\":5,"
-    "\"uri\":\"tide-host-1-ab.0;tcp4://127.0.0.1:4000\",\"nodes\":4,\"slots\":8,"
-    "\"started_unix_ms\":1700000000000,\"ready\":true}\n",
+    R"(d{"name":"work","dvm_id":"tide-host-1-ab","pid":1,"pid_start_ticks":5,
+"uri":"tide-host-1-ab.0;tcp4://127.0.0.1:4000","nodes":4,"slots":8,
+"started_unix_ms":1700000000000,"ready":true}
+)",
     "d{\"name\":\"\\ud83d\\u0000\",\"dvm_id\":\"\",\"pid\":4294967296,\"ready\":false}",
     "d[[[[[[{}]]]]]]",
     "utide-host-1-ab.0;tcp4://127.0.0.1:4000\n",

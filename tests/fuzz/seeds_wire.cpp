@@ -39,11 +39,11 @@ void add_links(Seeds& seeds) {
   seeds.add("fuzz_frame", mode + kSeedOfCuts + framed<wire::LinkMessage>({hello_message(config)}));
   seeds.add("fuzz_frame",
             mode + kSeedOfCuts + framed<wire::LinkMessage>({up, up, goodbye}, "output\n"));
-  // Two messages to encode: lengths, then the text that is repeated.
-  seeds.add("fuzz_frame", std::string("\x01\x07\x00\xff\x00\x00\x10\x00\x00\x02"
-                                      "ab\xff\xff\x01\x01"
-                                      "c\x01\xff\xff\x02\x01x",
-                                      24));
+  // Two messages to encode: how to cut, then of each its class, lengths, and what is repeated.
+  using std::literals::operator""s;
+  seeds.add("fuzz_frame", "\x01\x07\x00\xff\x00"s + "\x00\x10\x00\x00\x02xy"s +
+                              "\xff\xff\x01\x01z"s + "\x01\xff\xff\x01\x01x"s +
+                              "\x00\x00\x00\x00"s);
   seeds.add("fuzz_frame", mode + kSeedOfCuts + "GET / HTTP/1.1\r\n\r\n");
 }
 
