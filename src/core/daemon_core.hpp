@@ -60,6 +60,7 @@ class DaemonCore : private OverlayListener, private HeadPath {
   void on_suspect(Rank rank, const std::string& reason) override;
   void on_cut_off(const std::string& reason) override;
   void on_operations_complete(Serial) override {}
+  void on_adopted(Rank) override {}
   void on_up(const wire::Up&, const Bytes&) override {}
   void on_reduction(const wire::Reduction&) override {}
   void on_report(LinkId, Rank, const wire::Report&) override {}

@@ -130,13 +130,17 @@ void HeadCore::on_node_lost(const Node& node, const std::string& reason) {
   jobs_.map_undecided_jobs();
 }
 
+void HeadCore::hear(Rank rank) {
+  if (roster_.heard_from(rank)) jobs_.map_undecided_jobs();
+}
+
 void HeadCore::on_up(const wire::Up& up, const Bytes& payload) {
   const Rank origin{up.origin()};
   const auto found = peers_.find(origin);
   // A last word of one that is gone may still come by another's link; it is owed nothing any more.
   if (found == peers_.end() || roster_.find(origin) == nullptr) return;
   Peer& peer = found->second;
-  if (roster_.heard_from(origin)) jobs_.map_undecided_jobs();
+  hear(origin);
   peer.control_out.acknowledge(up.control_ack());
   peer.bulk_out.acknowledge(up.bulk_ack());
   if (up.resync()) send_again(origin, peer);

@@ -83,6 +83,7 @@ class HeadCore : private OverlayListener, private RosterListener, private Daemon
   void on_up(const wire::Up& up, const Bytes& payload) override;
   void on_reduction(const wire::Reduction& reduction) override { jobs_.on_reduction(reduction); }
   void on_suspect(Rank rank, const std::string& reason) override;
+  void on_adopted(Rank rank) override { hear(rank); }
   void on_report(LinkId link, Rank rank, const wire::Report& report) override;
   bool on_stranger(const LinkUp& up) override { return roster_.admit(up); }
   void on_stranger_lost(Rank rank, const std::string& reason) override;
@@ -101,6 +102,7 @@ class HeadCore : private OverlayListener, private RosterListener, private Daemon
   void scatter(Slices slices, std::shared_ptr<const wire::LaunchCommon> launch,
                Bytes payload) override;
 
+  void hear(Rank rank);
   void deliver(Rank origin, const wire::UpBody& body, const Bytes& payload);
   void send_again(Rank rank, Peer& peer);
   void address(wire::DownEntry& entry, Rank rank, Peer& peer, std::uint64_t seq);

@@ -184,7 +184,6 @@ TEST_F(JobBoardTest, AJobThatNeedsANodeUnderSuspicionWaitsForTheOutcome) {
   EXPECT_EQ(endings(rig.seen).size(), 1U) << "it can be killed meanwhile";
   rig.link_up(2);
   rig.attach(2);
-  rig.up(2, {});
   EXPECT_EQ(used(rig, 1) + used(rig, 2), 3U);
 }
 

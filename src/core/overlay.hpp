@@ -50,6 +50,8 @@ class OverlayListener {
   virtual void on_path_changed() = 0;
   // A neighbour's link ended without its leaving being known.
   virtual void on_suspect(Rank rank, const std::string& reason) = 0;
+  // At the head: a member hangs on us from now on, so it lives.
+  virtual void on_adopted(Rank rank) = 0;
   // At the head: a started daemon introduces itself.
   virtual void on_report(LinkId link, Rank rank, const wire::Report& report) = 0;
   // At the head: a link from somebody who is no member. Return false to turn it away.

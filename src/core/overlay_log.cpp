@@ -175,6 +175,7 @@ void Overlay::adopt(LinkId id, const wire::Attach& attach) {
   auto& known = child_acknowledged_[link.peer];
   known = std::max(known, Serial(attach.acknowledged()));
   notes_.add(Subsystem::kRouted, 2, "adopted rank {}", link.peer.value());
+  if (is_head()) listener_.on_adopted(link.peer);
   forward_operations();
   update_acknowledgement();
 }

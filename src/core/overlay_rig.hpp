@@ -59,6 +59,7 @@ class OverlayRig : private OverlayListener {
   }
   void on_reduction(const wire::Reduction& reduction) override { reductions.push_back(reduction); }
   void on_path_changed() override { ++path_changes; }
+  void on_adopted(Rank) override {}
   void on_suspect(Rank rank, const std::string& reason) override {
     suspects.emplace_back(rank.value(), reason);
   }

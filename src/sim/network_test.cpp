@@ -31,7 +31,7 @@ class NetworkTest : public ::testing::Test, public Hosts {
   void post(HostId host, core::DaemonEvent event) override {
     if (const auto* up = std::get_if<core::LinkUp>(&event)) links[host] = up->link;
     if (const auto* in = std::get_if<core::MessageIn>(&event)) {
-      received[host].push_back(std::string(in->payload.view()));
+      received[host].emplace_back(in->payload.view());
     }
     if (const auto* down = std::get_if<core::LinkDown>(&event)) downs[host].push_back(down->end);
     if (const auto* failed = std::get_if<core::ConnectFailed>(&event)) {
