@@ -123,6 +123,11 @@ Result<std::int64_t> parse_int(std::string_view text) {
   return number;
 }
 
+bool is_whole_number(std::string_view text) {
+  if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 Result<bool> parse_bool(std::string_view text) {
   constexpr std::array<std::string_view, 6> kYes = {"1", "true", "yes", "t", "y", "enable"};
   constexpr std::array<std::string_view, 6> kNo = {"0", "false", "no", "f", "n", "disable"};

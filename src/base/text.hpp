@@ -24,6 +24,9 @@ std::optional<std::string> nearest(std::string_view word,
 // A whole decimal number with an optional sign, nothing around it.
 Result<std::int64_t> parse_int(std::string_view text);
 
+// One of those, however large: what tells a number out of range from no number.
+bool is_whole_number(std::string_view text);
+
 // 1/0, true/false, yes/no, t/f, y/n, enable/disable, in any case.
 Result<bool> parse_bool(std::string_view text);
 

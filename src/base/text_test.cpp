@@ -33,6 +33,15 @@ TEST(Text, Integers) {
   }
 }
 
+TEST(Text, ANumberTooLargeIsANumber) {
+  for (const char* number : {"7", "-12", "+7", "99999999999999999999"}) {
+    EXPECT_TRUE(is_whole_number(number)) << number;
+  }
+  for (const char* bad : {"", "+", "+-7", "1x", " 1", "1.5"}) {
+    EXPECT_FALSE(is_whole_number(bad)) << bad;
+  }
+}
+
 TEST(Text, TruthValues) {
   for (const char* yes : {"1", "true", "YES", "t", "Y", "Enable"}) {
     EXPECT_TRUE(*parse_bool(yes)) << yes;

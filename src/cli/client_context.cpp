@@ -12,18 +12,27 @@
 #include "cli/job_request.hpp"
 #include "cli/json_text.hpp"
 #include "say/finding.hpp"
+#include "say/running.hpp"
 #include "wire/exit_status.hpp"
 
 namespace tide::cli {
 namespace {
 
-void write_all(int fd, std::string_view text) {
+// 0, or why not all of it was written.
+int write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = write(fd, text.data(), text.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return;
+    if (count < 0) return errno;
     text.remove_prefix(static_cast<std::size_t>(count));
   }
+  return 0;
+}
+
+// Why print() lost something; standard output is one for the whole program, and so is this.
+int& print_errno() {
+  static int first = 0;
+  return first;
 }
 
 void tell(const CommandLine& line, const Error& error) {
@@ -46,7 +55,16 @@ Result<ClientContext> make_client_context(CommandLine line, const char* const* e
 }
 
 void print(std::string_view text) {
-  write_all(STDOUT_FILENO, text);
+  const int errnum = write_all(STDOUT_FILENO, text);
+  if (print_errno() == 0) print_errno() = errnum;
+}
+
+int status_after_print(std::string_view program, int status) {
+  if (print_errno() == 0) return status;
+  CommandLine line;
+  line.program = program;
+  complain(line, say::answer_not_written(print_errno()));
+  return status == kExitSuccess ? kExitFailure : status;
 }
 
 void complain(const CommandLine& line, std::string_view text) {

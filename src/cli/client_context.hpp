@@ -29,9 +29,11 @@ struct ClientContext {
 Result<ClientContext> make_client_context(CommandLine line, const char* const* environment);
 
 // All of `text` to standard output; to standard error, as one line that begins with the program.
-// Output that nobody takes is lost.
 void print(std::string_view text);
 void complain(const CommandLine& line, std::string_view text);
+
+// What to exit with instead of `status`: a failure, which is told, if something was not printed.
+int status_after_print(std::string_view program, int status);
 
 // Says what went wrong (as an error object if --json was given) and returns what to exit with
 // where no job has a say; the second for one that found no DVM to talk to.

@@ -249,7 +249,8 @@ Result<Invocation> make_invocation(std::span<const std::string_view> argv) {
     return Invocation{std::string(called), program.command, words_from(argv, 1)};
   }
   if (argv.size() < 2) return say::no_command();
-  const bool asks_help = argv[1] == "help" && argv.size() > 2;
+  const bool says_help = argv[1] == "help" || argv[1] == "-h" || argv[1] == "--help";
+  const bool asks_help = says_help && argv.size() > 2;
   const std::string_view word = asks_help ? argv[2] : argv[1];
   for (const Subcommand& subcommand : kSubcommands) {
     if (subcommand.name != word) continue;

@@ -32,6 +32,7 @@ void FdWriter::choose_way() {
   struct stat info{};
   way_ = Way::kDirect;
   if (fstat(fd_, &info) != 0 || S_ISREG(info.st_mode)) return;
+  if ((fcntl(fd_, F_GETFL) & O_ACCMODE) == O_RDONLY) return;  // so that the write says so
   if (S_ISSOCK(info.st_mode)) {
     way_ = Way::kSocket;
     return;

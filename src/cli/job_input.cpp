@@ -29,6 +29,9 @@ JobInput::Piece JobInput::read() {
   const bool later = got < 0 && (read_errno == EAGAIN || read_errno == EINTR ||
                                  (read_errno == EIO && !may_read()));
   piece.eof = !later;
+  // Closed, and a terminal that went away: there never was more to read.
+  const bool just_ended = got == 0 || read_errno == EBADF || read_errno == EIO;
+  if (piece.eof && !just_ended) piece.errnum = read_errno;
   ended_ = piece.eof;
   return piece;
 }

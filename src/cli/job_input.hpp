@@ -25,6 +25,7 @@ class JobInput {
   struct Piece {
     std::string bytes;
     bool eof = false;
+    int errnum = 0;  // why it ended too early
   };
   // What is there, within the credit; call it when fd() polls readable. Nothing and no end: not
   // now.

@@ -70,7 +70,8 @@ int run_without_command(std::span<const std::string_view> argv, const Error& err
     print(kVersionText);
     return kExitSuccess;
   }
-  if (word == "-h" || word == "--help" || (word == "help" && argv.size() == 2)) {
+  const bool says_help = word == "-h" || word == "--help" || word == "help";
+  if (says_help && argv.size() == 2) {
     print(overview_help());
     return kExitSuccess;
   }
@@ -103,10 +104,8 @@ CommandLine unparsed(const Invocation& invocation) {
   return line;
 }
 
-}  // namespace
-
-int run_program(std::span<const std::string_view> argv, const char* const* environment) {
-  const Result<Invocation> invocation = make_invocation(argv);
+int run_invocation(const Result<Invocation>& invocation, std::span<const std::string_view> argv,
+                   const char* const* environment) {
   if (!invocation) return run_without_command(argv, invocation.error());
   Result<CommandLine> line = parse_command_line(*invocation);
   if (!line) return usage_failure(unparsed(*invocation), line.error());
@@ -122,6 +121,14 @@ int run_program(std::span<const std::string_view> argv, const char* const* envir
   if (!context) return usage_failure(given, context.error());
   warn_of_ignored_tmpdir(*context);
   return dispatch(*context);
+}
+
+}  // namespace
+
+int run_program(std::span<const std::string_view> argv, const char* const* environment) {
+  const Result<Invocation> invocation = make_invocation(argv);
+  const int status = run_invocation(invocation, argv, environment);
+  return status_after_print(invocation ? invocation->program : "tide", status);
 }
 
 }  // namespace tide::cli

@@ -56,7 +56,8 @@ int RunLoop::run() {
     take_replies();
     write_output();
   }
-  return leave_with_.value_or(output_lost_ && status_ == kExitSuccess ? kExitFailure : status_);
+  const bool lost = output_lost_ || input_lost_;
+  return leave_with_.value_or(lost && status_ == kExitSuccess ? kExitFailure : status_);
 }
 
 void RunLoop::submit() {
@@ -90,6 +91,10 @@ void RunLoop::wait_and_read() {
 void RunLoop::read_input() {
   JobInput::Piece piece = input_.read();
   if (piece.bytes.empty() && !piece.eof) return;
+  if (piece.errnum != 0) {
+    input_lost_ = true;
+    tell(say::input_not_read(piece.errnum));
+  }
   wire::ClientRequest request;
   request.mutable_input()->set_job(job_number_);
   request.mutable_input()->set_eof(piece.eof);

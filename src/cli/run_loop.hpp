@@ -68,6 +68,7 @@ class RunLoop {
   int end_requests_ = 0;
   bool replies_left_ = false;  // some may have been taken from the socket and not looked at
   bool output_lost_ = false;
+  bool input_lost_ = false;
   int status_ = 0;
   std::optional<int> leave_with_;  // leave at once, whatever is left to do
 };

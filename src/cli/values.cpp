@@ -105,8 +105,8 @@ Result<std::size_t> match_word(std::string_view word, std::span<const std::strin
 Result<std::uint32_t> parse_count(std::string_view text, std::string_view what,
                                   std::uint32_t minimum, std::uint32_t maximum) {
   const Result<std::int64_t> number = parse_int(text);
-  if (!number) return say::not_a_number(text, what);
-  if (*number < minimum || *number > maximum) {
+  if (!is_whole_number(text)) return say::not_a_number(text, what);
+  if (!number || *number < minimum || *number > maximum) {
     return say::number_out_of_range(what, minimum, maximum, text);
   }
   return static_cast<std::uint32_t>(*number);

@@ -77,6 +77,7 @@ TEST(ParseHosts, Refusals) {
   EXPECT_THAT(why(parse_hosts("a:0")),
               HasSubstr("the number of slots after --host a must be between 1"));
   EXPECT_THAT(why(parse_hosts("a:x")), HasSubstr("'x' is no number"));
+  EXPECT_THAT(why(parse_hosts("a:99999999999999999999")), HasSubstr("must be between"));
   EXPECT_THAT(why(parse_hosts("+n0")), HasSubstr("not built yet"));
 }
 

@@ -80,10 +80,12 @@ JobSweeper::Left JobSweeper::end_orphans() {
   return left;
 }
 
-// True if it has to go. Each is looked at closely once: there may be very many of them.
+// True if it has to go, or may have to. Each is looked at closely once: there may be very many of
+// them.
 bool JobSweeper::end_unless_wanted(pid_t pid, Orphan& orphan, const std::set<JobId>& running) {
   if (orphan.killed) return true;
-  if (!orphan.owner) orphan.owner = read_owner(pid);
+  if (!orphan.looked_at) read_owner(pid, orphan);
+  if (!orphan.looked_at) return true;  // and be it that it has to be looked at again
   std::erase_if(orphan.possible_owners, [&](JobId job) { return !running.contains(job); });
   if (orphan.owner ? running.contains(*orphan.owner) : !orphan.possible_owners.empty()) {
     return false;
@@ -93,14 +95,14 @@ bool JobSweeper::end_unless_wanted(pid_t pid, Orphan& orphan, const std::set<Job
   return true;
 }
 
-std::optional<JobId> JobSweeper::read_owner(pid_t pid) const {
-  const std::string name = environment_value(pid, kNamespaceVariable);
-  if (!name.starts_with(marker_)) return std::nullopt;
-  const std::string_view number = std::string_view(name).substr(marker_.size());
+void JobSweeper::read_owner(pid_t pid, Orphan& orphan) const {
+  const auto name = environment_value(pid, kNamespaceVariable);
+  orphan.looked_at = name.has_value();
+  if (!name || !name->starts_with(marker_)) return;
+  const std::string_view number = std::string_view(*name).substr(marker_.size());
   std::uint32_t value = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (error != std::errc{} || end != number.data() + number.size()) return std::nullopt;
-  return JobId(value);
+  if (error == std::errc{} && end == number.data() + number.size()) orphan.owner = JobId(value);
 }
 
 void JobSweeper::report(const Left& left) {

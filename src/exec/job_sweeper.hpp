@@ -44,6 +44,7 @@ class JobSweeper {
   struct Orphan {
     std::optional<JobId> owner;
     std::set<JobId> possible_owners;  // where the owner is not known
+    bool looked_at = false;
     bool killed = false;
   };
   struct Left {
@@ -56,7 +57,7 @@ class JobSweeper {
   void reaped(pid_t pid);
   Left end_orphans();
   bool end_unless_wanted(pid_t pid, Orphan& orphan, const std::set<JobId>& running);
-  [[nodiscard]] std::optional<JobId> read_owner(pid_t pid) const;
+  void read_owner(pid_t pid, Orphan& orphan) const;
   void report(const Left& left);
   void wait();
 

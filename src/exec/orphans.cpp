@@ -10,7 +10,9 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
-#include <optional>
+#include <cstdlib>
+#include <iterator>
+#include <sstream>
 #include <thread>
 
 #include "exec/process_scan.hpp"
@@ -52,20 +54,39 @@ std::vector<pid_t> numbers_in(std::string_view text) {
   return numbers;
 }
 
+// While a process executes another program its old environment is gone and the new one not yet
+// there: what was read is all of it only if it is as long as the kernel says. One that has ended
+// has none.
+bool is_whole_environment(pid_t pid, std::size_t bytes) {
+  constexpr std::size_t kState = 0;  // fields after the name
+  constexpr std::size_t kBegin = 47;
+  constexpr std::size_t kEnd = 48;
+  const auto stat = read_proc_file("/proc/" + std::to_string(pid) + "/stat", SIZE_MAX);
+  const std::size_t name_end = stat ? stat->rfind(')') : std::string::npos;
+  if (name_end == std::string::npos) return true;
+  std::istringstream rest(stat->substr(name_end + 1));
+  const std::vector<std::string> fields{std::istream_iterator<std::string>(rest), {}};
+  if (fields.size() <= kEnd || fields[kState] == "Z" || fields[kState] == "X") return true;
+  const std::uint64_t end = std::strtoull(fields[kEnd].c_str(), nullptr, 10);
+  return end != 0 && end - std::strtoull(fields[kBegin].c_str(), nullptr, 10) == bytes;
+}
+
 bool is_ours(pid_t pid) {
   struct stat status{};
   return ::stat(("/proc/" + std::to_string(pid)).c_str(), &status) == 0 &&
          status.st_uid == ::geteuid();
 }
 
-// One look over all processes; true if somebody was found and signalled.
+// One look over all processes; true if another is needed.
 bool kill_processes_once(const std::string& marker) {
   const auto processes = scan_processes();
   bool found = false;
   for (const ProcessEntry& process : processes) {
     if (process.zombie || descends_from(processes, ::getpid(), process.pid)) continue;
     if (!is_ours(process.pid)) continue;
-    if (!environment_value(process.pid, kNamespaceVariable).starts_with(marker)) continue;
+    const auto name = environment_value(process.pid, kNamespaceVariable);
+    if (!name) found = true;  // nobody's for the moment
+    if (!name || !name->starts_with(marker)) continue;
     found = ::kill(process.pid, SIGKILL) == 0 || found;
   }
   return found;
@@ -92,7 +113,7 @@ std::vector<pid_t> child_pids() {
   return children;
 }
 
-std::string environment_value(pid_t pid, std::string_view name) {
+std::optional<std::string> environment_value(pid_t pid, std::string_view name) {
   const auto environment =
       read_proc_file("/proc/" + std::to_string(pid) + "/environ", kLongestEnvironment);
   std::string_view rest = environment ? std::string_view(*environment) : std::string_view();
@@ -103,7 +124,8 @@ std::string environment_value(pid_t pid, std::string_view name) {
     }
     rest.remove_prefix(std::min(entry.size() + 1, rest.size()));
   }
-  return {};
+  if (environment && !is_whole_environment(pid, environment->size())) return std::nullopt;
+  return std::string();
 }
 
 std::size_t end_children_unless(const std::function<bool(pid_t)>& keep) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,8 +24,8 @@ bool has_children();
 std::vector<pid_t> child_pids();
 
 // The value of a variable in the environment that the process was started with; empty if it has
-// none, or if we can't see it.
-std::string environment_value(pid_t pid, std::string_view name);
+// none, or if we can't see it. nullopt: it is between two programs (execve), so look again.
+std::optional<std::string> environment_value(pid_t pid, std::string_view name);
 
 // Reaps or sends SIGKILL to every child that `keep` does not want kept, and returns how many there
 // were. Their own children come to us when they are gone: look again until none was found. A

@@ -80,9 +80,30 @@ TEST_F(OrphansTest, TheEnvironmentShowsWhoseAProcessIs) {
                             {"PATH=/bin:/usr/bin", "NOT_TIDE_NAMESPACE=no", std::move(long_text),
                              "TIDE_NAMESPACE=dvm@4", "TIDE_NAMESPACE_OLD=no"});
   ASSERT_TRUE(eventually([&] { return !testing::read_text(directory_.file("ready")).empty(); }));
-  EXPECT_EQ(environment_value(child, "TIDE_NAMESPACE"), "dvm@4");
+  std::optional<std::string> mark;
+  EXPECT_TRUE(eventually([&] {
+    return (mark = environment_value(child, "TIDE_NAMESPACE")).has_value();
+  })) << "it stays between two programs";
+  EXPECT_EQ(mark, "dvm@4");
+  ASSERT_TRUE(eventually([&] { return environment_value(child, "NAMESPACE").has_value(); }));
   EXPECT_EQ(environment_value(child, "NAMESPACE"), "");
   EXPECT_EQ(environment_value(0, "TIDE_NAMESPACE"), "");
+}
+
+// A process that executes one program after the other is never taken for one without a mark.
+TEST_F(OrphansTest, BetweenTwoProgramsNothingIsKnownOfAProcess) {
+  testing::write_text(directory_.file("chain"), "exec sh chain\n");
+  const pid_t child = start("exec sh chain", {"PATH=/bin:/usr/bin", "TIDE_NAMESPACE=dvm@4"});
+  for (int look = 0; look < 20'000; ++look) {
+    const auto mark = environment_value(child, "TIDE_NAMESPACE");
+    ASSERT_TRUE(!mark || mark == "dvm@4") << look;
+  }
+}
+
+TEST_F(OrphansTest, AnEmptyEnvironmentIsKnownToBeEmpty) {
+  const pid_t child = start("exec env -i sh -c 'echo > ready; exec sleep 1000'");
+  ASSERT_TRUE(eventually([&] { return !testing::read_text(directory_.file("ready")).empty(); }));
+  EXPECT_TRUE(eventually([&] { return environment_value(child, "PATH") == ""; }));
 }
 
 TEST_F(OrphansTest, ProcessesOfADeadDvmAreFoundByTheirMark) {

@@ -24,6 +24,7 @@
 #include "head/head_program.hpp"
 #include "head/options.hpp"
 #include "say/command_line.hpp"
+#include "say/running.hpp"
 #include "say/starting.hpp"
 
 namespace tide::head {
@@ -200,8 +201,8 @@ int main(int argc, char** argv) {
   auto parsed = parse_options(argc, argv);
   if (!parsed) return fail(say::usage("prte", parsed.error().message), 2);
   if (parsed->print) {
-    std::fputs(parsed->print->c_str(), stdout);
-    return 0;
+    const bool printed = std::fputs(parsed->print->c_str(), stdout) >= 0 && fflush(stdout) == 0;
+    return printed ? 0 : fail(say::answer_not_written(errno));
   }
   auto params = Params::load(standard_param_inputs(parsed->options.params, environ));
   if (!params) return fail(params.error().message, 2);

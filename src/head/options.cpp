@@ -66,8 +66,8 @@ struct OptionRow {
 Result<std::int64_t> number(std::string_view option, const std::string& text, std::int64_t low,
                             std::int64_t high) {
   auto value = parse_int(text);
-  if (!value) return say::not_a_number(text, option);
-  if (*value < low || *value > high) {
+  if (!is_whole_number(text)) return say::not_a_number(text, option);
+  if (!value || *value < low || *value > high) {
     return say::number_out_of_range(option, static_cast<std::uint64_t>(low),
                                     static_cast<std::uint64_t>(high), text);
   }

@@ -46,7 +46,7 @@ Status FrameEncoder::push(RawMessage message) {
   const std::size_t size = message.header.size() + message.payload.size();
   if (size > max_message_bytes_ || size > std::numeric_limits<std::uint32_t>::max())
     return Error{ErrorCode::kOutOfResources,
-                 fmt::format("a message of {} bytes is above the maximum of {} (prte_max_msg_size)",
+                 fmt::format("a message of {} bytes, above the maximum of {} (prte_max_msg_size)",
                              size, max_message_bytes_)};
   queued_bytes_ += size;
   queued_header_bytes_ += message.header.size();
@@ -126,7 +126,7 @@ Status FrameDecoder::begin_frame() {
   prefix_.clear();
   if (length > kMaxFrameBodyBytes)
     return broken(
-        fmt::format("a frame of {} bytes is above the maximum of {}", length, kMaxFrameBodyBytes));
+        fmt::format("a frame of {} bytes, above the maximum of {}", length, kMaxFrameBodyBytes));
   if (message_class >= kMessageClasses)
     return broken(
         fmt::format("a frame of class {}; there are only {}", message_class, kMessageClasses));
@@ -145,9 +145,8 @@ Status FrameDecoder::begin_message(Assembly& assembly) const {
   const std::size_t header = read_u32(assembly.lengths);
   const std::size_t payload = read_u32(std::string_view(assembly.lengths).substr(4));
   if (header + payload > max_message_bytes_)
-    return broken(
-        fmt::format("a message of {} bytes is above the maximum of {} (prte_max_msg_size)",
-                    header + payload, max_message_bytes_));
+    return broken(fmt::format("a message of {} bytes, above the maximum of {} (prte_max_msg_size)",
+                              header + payload, max_message_bytes_));
   assembly.started = true;
   assembly.header_bytes = header;
   assembly.payload_bytes = payload;
@@ -182,7 +181,7 @@ Status FrameDecoder::end_frame(std::vector<RawMessage>& out) {
     return broken(fmt::format("a message of {} bytes that does not end with them", announced));
   if (more_) return ok_status();
   if (have < announced)
-    return broken(fmt::format("a message ends after {} of {} bytes", have, announced));
+    return broken(fmt::format("a message that ends after {} of {} bytes", have, announced));
   out.push_back(RawMessage{class_, std::move(assembly.header), Bytes(std::move(assembly.payload))});
   assembly = Assembly{};
   return ok_status();

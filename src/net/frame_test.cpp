@@ -95,27 +95,28 @@ TEST(Frame, EncoderRefusesWhatIsTooLarge) {
   const Status status = encoder.push({MessageClass::kControl, "12345", Bytes("678901")});
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().message,
-            "a message of 11 bytes is above the maximum of 10 (prte_max_msg_size)");
+            "a message of 11 bytes, above the maximum of 10 (prte_max_msg_size)");
   EXPECT_EQ(encoder.queued_bytes(), 10U);
 }
 
 TEST(Frame, DecoderNamesTheNumbersOfAViolation) {
-  EXPECT_EQ(error_of(prefix(65531, 0, 0)), "a frame of 65531 bytes is above the maximum of 65530");
+  EXPECT_EQ(error_of(prefix(65531, 0, 0)), "a frame of 65531 bytes, above the maximum of 65530");
   EXPECT_EQ(error_of(prefix(0xffffffff, 0, 0)),
-            "a frame of 4294967295 bytes is above the maximum of 65530");
+            "a frame of 4294967295 bytes, above the maximum of 65530");
   EXPECT_EQ(error_of(prefix(20, 2, 0)), "a frame of class 2; there are only 2");
   EXPECT_EQ(error_of(prefix(20, 0, 0x82)), "a frame with flags 0x82");
   EXPECT_EQ(error_of(prefix(7, 0, 0)), "a frame of 7 bytes where at least 8 are due");
   EXPECT_EQ(error_of(prefix(8, 0, 1) + lengths(kMax, 1)),
-            "a message of 1048577 bytes is above the maximum of 1048576 (prte_max_msg_size)");
+            "a message of 1048577 bytes, above the maximum of 1048576 (prte_max_msg_size)");
   EXPECT_EQ(error_of(prefix(8, 0, 1) + lengths(0xffffffff, 0xffffffff)),
-            "a message of 8589934590 bytes is above the maximum of 1048576 (prte_max_msg_size)");
+            "a message of 8589934590 bytes, above the maximum of 1048576 (prte_max_msg_size)");
 }
 
 TEST(Frame, DecoderRefusesLengthsThatDoNotAgree) {
   EXPECT_EQ(error_of(prefix(12, 0, 0) + lengths(1, 2) + "abcd"),
             "1 bytes more than the 3 that the message announced");
-  EXPECT_EQ(error_of(prefix(10, 0, 0) + lengths(1, 2) + "ab"), "a message ends after 2 of 3 bytes");
+  EXPECT_EQ(error_of(prefix(10, 0, 0) + lengths(1, 2) + "ab"),
+            "a message that ends after 2 of 3 bytes");
   EXPECT_EQ(error_of(prefix(11, 0, 1) + lengths(1, 2) + "abc"),
             "a message of 3 bytes that does not end with them");
   EXPECT_EQ(error_of(prefix(9, 0, 1) + lengths(1, 2) + "a" + prefix(0, 0, 1)),

@@ -179,12 +179,12 @@ class BrokenPeer : public LinkAttack {
 
 TEST_F(BrokenPeer, OversizedFrameEndsTheLink) {
   expect_protocol_end(std::string("\xff\xff\xff\x7f\x00\x00", 6),
-                      "a frame of 2147483647 bytes is above the maximum of 65530");
+                      "a frame of 2147483647 bytes, above the maximum of 65530");
 }
 
 TEST_F(BrokenPeer, OversizedMessageEndsTheLink) {
   expect_protocol_end(std::string("\x08\x00\x00\x00\x01\x01\xff\xff\xff\xff\x00\x00\x00\x00", 14),
-                      "a message of 4294967295 bytes is above the maximum of 67108864");
+                      "a message of 4294967295 bytes, above the maximum of 67108864");
 }
 
 TEST_F(BrokenPeer, GarbageEndsTheLink) {

@@ -263,7 +263,9 @@ void add_running(Page& page) {
   SAMPLE(node_lost, kJob, "v3", 2, "the peer closed the connection");
   SAMPLE(job_is_accepted, 7, kJob);
   SAMPLE(connection_lost, "the peer closed the connection");
-  SAMPLE(output_not_written, "cannot write the output: No space left on device");
+  SAMPLE(output_not_written, "cannot write output: No space left on device");
+  SAMPLE(input_not_read, EISDIR);
+  SAMPLE(answer_not_written, ENOSPC);
 }
 
 void add_ending(Page& page) {

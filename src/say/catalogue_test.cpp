@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <set>
 #include <sstream>
 
@@ -56,12 +55,15 @@ std::set<std::string> declared() {
     const bool is_header = entry.path().extension() == ".hpp";
     if (is_header && entry.path().stem() != "catalogue_samples") headers.push_back(entry.path());
   }
-  static const std::regex kDeclaration(R"(^(?:Error|std::string) (\w+)\()", std::regex::multiline);
   std::set<std::string> names;
   for (const auto& header : headers) {
-    const std::string text = text_of(header);
-    for (std::sregex_iterator it(text.begin(), text.end(), kDeclaration), end; it != end; ++it) {
-      names.insert((*it)[1]);
+    std::istringstream lines(text_of(header));
+    for (std::string line; std::getline(lines, line);) {
+      for (const std::string result : {"Error ", "std::string "}) {
+        const std::size_t bracket = line.find('(');
+        if (!line.starts_with(result) || bracket == std::string::npos) continue;
+        names.insert(line.substr(result.size(), bracket - result.size()));
+      }
     }
   }
   return names;

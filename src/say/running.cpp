@@ -31,9 +31,7 @@ std::string_view advice_on(int signal) {
 
 Error program_not_in_path(std::string_view path) {
   return not_found(
-      fmt::format("not found in PATH ({}){}the path of the program, or -x PATH to search "
-                  "yours",
-                  path, kTry));
+      fmt::format("not found in PATH ({}){}its path, or -x PATH if it is in yours", path, kTry));
 }
 
 Error program_is_a_directory(std::string_view path) {
@@ -42,9 +40,9 @@ Error program_is_a_directory(std::string_view path) {
 }
 
 Error program_not_executable(std::string_view path) {
-  return Error{
-      ErrorCode::kPermissionDenied,
-      fmt::format("{} is not an executable file{}chmod +x {}", path, kTry, quote_argument(path))};
+  return Error{ErrorCode::kPermissionDenied,
+               fmt::format("{} is not an executable file{}chmod +x {}, if it is a program", path,
+                           kTry, quote_argument(path))};
 }
 
 Error program_without_interpreter() {
@@ -119,6 +117,15 @@ std::string connection_lost(std::string_view why) {
 
 std::string output_not_written(std::string_view why) {
   return fmt::format("{}; the job is being ended", why);
+}
+
+std::string input_not_read(int errnum) {
+  return system_error("cannot read standard input", errnum).message +
+         "; what was read before is all that the job gets";
+}
+
+std::string answer_not_written(int errnum) {
+  return system_error("cannot write to standard output", errnum).message;
 }
 
 }  // namespace tide::say

@@ -33,5 +33,7 @@ std::string node_lost(std::string_view nspace, std::string_view node, std::size_
 std::string job_is_accepted(std::uint32_t number, std::string_view nspace);
 std::string connection_lost(std::string_view why);
 std::string output_not_written(std::string_view why);
+std::string input_not_read(int errnum);
+std::string answer_not_written(int errnum);
 
 }  // namespace tide::say

@@ -178,6 +178,12 @@ class Dvm:
                               env={**self.env, **(env or {})}, cwd=cwd or self.tmpdir,
                               timeout=limit_s * TIME_SCALE, **given)
 
+    def shell(self, script, limit_s=RUN_LIMIT_S):
+        """A shell command line in which our programs are found; both outputs are captured."""
+        path = f"{BIN}:{self.env.get('PATH', os.defpath)}"
+        return subprocess.run(["sh", "-c", script], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                              env={**self.env, "PATH": path}, cwd=self.tmpdir, timeout=limit_s * TIME_SCALE)
+
     def run(self, *argv, **options):
         """`tide run …` to its end."""
         return self.tool("tide", "run", *argv, **options)

@@ -281,6 +281,11 @@ def test_help_has_examples(shared_dvm, argv):
     assert "xample" in done.stdout
 
 
+@pytest.mark.parametrize("word", ["help", "-h", "--help"])
+def test_help_of_a_command_in_either_order(shared_dvm, word):
+    assert shared_dvm.tool("tide", word, "run").stdout == shared_dvm.tool("tide", "run", "--help").stdout
+
+
 def test_version(shared_dvm):
     versions = {shared_dvm.tool(name, "--version").stdout.split()[-1] for name in ("tide", "prun", "prte", "prted")}
     assert len(versions) == 1

@@ -235,6 +235,7 @@ class Exhausted:
         resource.prlimit(self._pid, resource.RLIMIT_NOFILE, self._before)
 
 
+@pytest.mark.noasan("the sanitizers need a descriptor of their own to look at memory")
 def test_a_head_without_descriptors_can_be_looked_at_and_taken_down(make_dvm):
     dvm = make_dvm(nodes=2, slots=2)
     exhausted = Exhausted(dvm)
@@ -249,6 +250,7 @@ def test_a_head_without_descriptors_can_be_looked_at_and_taken_down(make_dvm):
     exhausted.end_clients()
 
 
+@pytest.mark.noasan("the sanitizers need a descriptor of their own to look at memory")
 def test_a_daemon_without_descriptors_says_so_and_recovers(make_dvm):
     dvm = make_dvm(nodes=2, slots=2)
     pid = dvm.daemon_pids()["v1"]

@@ -178,7 +178,7 @@ def test_crash_dump_is_kept_for_the_next_start(place):
     place.up()
     job = Job("setsid")
     job.start(place, "-n", "2", "--map-by", "node")
-    os.kill(place.head_pid(), signal.SIGSEGV)
+    os.kill(place.head_pid(), signal.SIGABRT)
     place.abandon()
     wait_until(lambda: not job.processes() and not [words for words in place.processes().values()
                                                     if "prun" not in words], what="all processes end")

@@ -141,6 +141,31 @@ def test_reader_that_goes_away_ends_the_job(shared_dvm):
 # ---- standard input ----
 
 @pytest.mark.user
+@pytest.mark.parametrize("where, reason", [("/dev/full", "No space left"), ("&-", "Bad file descriptor")])
+@pytest.mark.parametrize("command", ["tide status", "tide jobs --all --json", "tide params", "tide --help",
+                                     "tide run --help", "prun --version", "prte --help"])
+def test_an_answer_that_cannot_be_written_is_a_failure(shared_dvm, command, where, reason):
+    done = shared_dvm.shell(f"{command} >{where}")
+    assert done.returncode == 1
+    assert f"cannot write to standard output: {reason}" in done.stderr
+
+
+@pytest.mark.parametrize("where", ["/dev/full", "&-"])
+def test_a_job_whose_output_cannot_be_written_is_ended(shared_dvm, where):
+    done = shared_dvm.shell(f"prun -n 1 sh -c 'echo x; sleep 1000' >{where}")
+    assert done.returncode == 143
+    assert "cannot write output" in done.stderr
+    assert shared_dvm.shell(f"prun -n 1 true >{where}").returncode == 0
+
+
+def test_input_that_cannot_be_read_is_a_failure(shared_dvm):
+    done = shared_dvm.shell("prun -n 1 cat </")
+    assert done.returncode == 1 and done.stdout == ""
+    assert "cannot read standard input: Is a directory" in done.stderr
+    assert shared_dvm.shell("prun -n 1 sh -c 'cat; exit 3' </").returncode == 3
+    assert shared_dvm.shell("prun -n 1 cat <&-").returncode == 0
+
+
 def test_input_goes_to_rank_zero_only(shared_dvm):
     done = shared_dvm.run("-n", "3", "--output", "tag", "cat", input="hello\n")
     assert done.returncode == 0
