@@ -145,23 +145,39 @@ bool DvmDirectory::has_info() const {
   return ::faccessat(fd_.get(), kDvmInfoFile, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-Status DvmDirectory::remove(Whose whose) {
-  if (fd_.get() < 0) return ok_status();
+Status DvmDirectory::remove() {
+  const Result<bool> removed = try_remove(Whose::kOurs);
+  return removed ? ok_status() : Status(removed.error());
+}
+
+Status DvmDirectory::remove_if_abandoned(std::chrono::milliseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (true) {
+    const Result<bool> removed = try_remove(Whose::kNobodys);
+    if (!removed) return removed.error();
+    if (*removed || std::chrono::steady_clock::now() >= deadline) return ok_status();
+    std::this_thread::sleep_for(kLockPoll);
+  }
+}
+
+Result<bool> DvmDirectory::try_remove(Whose whose) {
+  if (fd_.get() < 0) return true;
   const std::string base = path_.substr(0, path_.rfind('/'));
   const auto patience = whose == Whose::kOurs ? kLockTimeout : kShortLockTimeout;
   const Result<OwnedFd> base_fd = open_locked_base(base, /*make=*/false, patience);
-  if (!base_fd && base_fd.error().code == ErrorCode::kNotFound) return ok_status();
+  if (!base_fd && base_fd.error().code == ErrorCode::kNotFound) return true;
   if (!base_fd) return base_fd.error();
-  if (!is_still_at(path_, fd_.get())) return ok_status();
-  if (whose == Whose::kNobodys && (!try_hold(fd_.get()) || has_crash_dump(fd_.get(), path_))) {
-    return ok_status();
+  if (!is_still_at(path_, fd_.get())) return true;
+  if (whose == Whose::kNobodys) {
+    if (!try_hold(fd_.get())) return false;
+    if (has_crash_dump(fd_.get(), path_)) return true;  // on purpose, and so it is done
   }
   const std::string name = path_.substr(path_.rfind('/') + 1);
   if (const Status removed = remove_private_tree(base_fd->get(), name, path_); !removed) {
     return removed.error();
   }
   ::rmdir(base.c_str());  // succeeds for the last DVM only
-  return ok_status();
+  return true;
 }
 
 // ---- making ----

@@ -4,6 +4,7 @@
 // living DVM, whatever became of the files; where it is free and the marks are ours, a dead one.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -28,15 +29,17 @@ class DvmDirectory {
 
   // By its holder: removes it and all below it, and the base with the last DVM, unless another
   // directory is at its path now. No symbolic link is followed and no file system left.
-  Status remove() { return remove(Whose::kOurs); }
+  Status remove();
 
   // By anybody: the same if nobody holds it. A crash dump in it is kept, with the rest, for the
-  // start that sweeps it. Waits a short time for other commands.
-  Status remove_if_abandoned() { return remove(Whose::kNobodys); }
+  // start that sweeps it. Waits a short time for other commands, and for so long for a holder: one
+  // that was killed holds it until the kernel comes to that.
+  Status remove_if_abandoned(std::chrono::milliseconds patience = {});
 
  private:
   enum class Whose { kOurs, kNobodys };
-  Status remove(Whose whose);
+  // False: somebody holds it.
+  Result<bool> try_remove(Whose whose);
 
   std::string path_;
   OwnedFd fd_;

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "base/log.hpp"
 #include "exec/descriptor_limit.hpp"
 #include "exec/topology.hpp"
+#include "exec/warden.hpp"
 #include "rim/settings.hpp"
 
 namespace tide::daemon {
@@ -19,6 +21,8 @@ namespace {
 // After an order to end: how long killed processes may take to vanish. The warden sees to the rest.
 constexpr std::uint64_t kExitPatienceMs = 2000;
 constexpr std::uint32_t kExitLookMs = 5;
+// A head that was killed is gone when the kernel comes to it.
+constexpr auto kHeadEndsWithin = std::chrono::milliseconds(2000);
 
 core::DaemonConfig daemon_config(const wire::DaemonBlob& blob, const Params& params) {
   core::DaemonConfig config;
@@ -95,7 +99,10 @@ int DaemonProgram::run(const wire::DaemonBlob& blob, const Params& params) {
   // Without a head this falls to whoever is left: the warden may be killed before it comes to that.
   // Where the head lives it holds the directory, and nothing happens.
   if (!directory) return exit_status_;
-  if (auto removed = directory->remove_if_abandoned(); !removed) log_error(removed.error().message);
+  const auto patience = head_lost_ ? kHeadEndsWithin : std::chrono::milliseconds{};
+  if (auto removed = directory->remove_if_abandoned(patience); !removed) {
+    log_error(removed.error().message);
+  }
   return exit_status_;
 }
 
@@ -103,6 +110,7 @@ void DaemonProgram::wait_for_signals() {
   signals_.async_wait([this](std::error_code error, int number) {
     // A signal that came just before the wait was cancelled is reported all the same.
     if (error || exiting_) return;
+    head_lost_ = head_lost_ || number == exec::kOrphanedSignal;
     wait_for_signals();  // first: the event may end the program and cancel it
     host_.post(core::EndRequested{std::string("signal ") + strsignal(number)});
   });
@@ -184,6 +192,7 @@ void DaemonProgram::on_swept(JobId job, std::uint32_t left_over) {
 void DaemonProgram::begin_exit(const core::Exit& exit) {
   exiting_ = true;
   exit_status_ = exit.status;
+  head_lost_ = head_lost_ || exit.status != 0;
   log_note("errmgr", exit.status == 0 ? 1 : 0, "ending: " + exit.reason);
   host_.stop();
   timers_.cancel_all();

@@ -58,6 +58,7 @@ class DaemonProgram : private rim::RimEffects, private exec::ProcessHandler {
   std::uint64_t exit_deadline_ms_ = 0;
   bool exiting_ = false;
   int exit_status_ = 0;
+  bool head_lost_ = false;
 };
 
 }  // namespace tide::daemon

@@ -55,10 +55,11 @@ std::vector<pid_t> numbers_in(std::string_view text) {
 }
 
 // While a process executes another program its old environment is gone and the new one not yet
-// there: what was read is all of it only if it is as long as the kernel says. One that has ended
-// has none.
+// there: what was read is all of it only if it is as long as the kernel says, who notes where the
+// code is when the environment is in place. One that has ended has none.
 bool is_whole_environment(pid_t pid, std::size_t bytes) {
   constexpr std::size_t kState = 0;  // fields after the name
+  constexpr std::size_t kEndOfCode = 24;
   constexpr std::size_t kBegin = 47;
   constexpr std::size_t kEnd = 48;
   const auto stat = read_proc_file("/proc/" + std::to_string(pid) + "/stat", SIZE_MAX);
@@ -67,8 +68,10 @@ bool is_whole_environment(pid_t pid, std::size_t bytes) {
   std::istringstream rest(stat->substr(name_end + 1));
   const std::vector<std::string> fields{std::istream_iterator<std::string>(rest), {}};
   if (fields.size() <= kEnd || fields[kState] == "Z" || fields[kState] == "X") return true;
-  const std::uint64_t end = std::strtoull(fields[kEnd].c_str(), nullptr, 10);
-  return end != 0 && end - std::strtoull(fields[kBegin].c_str(), nullptr, 10) == bytes;
+  const auto number = [&](std::size_t field) {
+    return std::strtoull(fields[field].c_str(), nullptr, 10);
+  };
+  return number(kEndOfCode) != 0 && number(kEnd) - number(kBegin) == bytes;
 }
 
 bool is_ours(pid_t pid) {

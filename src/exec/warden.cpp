@@ -64,7 +64,7 @@ class Warden {
   void handle(const StopDaemon& stop);
   Result<Daemon> start(const StartDaemon& start);
   void write_blob(Daemon& daemon);
-  void stop(Daemon& daemon, Clock::duration grace);
+  void stop(Daemon& daemon, int signal, Clock::duration grace);
 
   void wind_down();
   void kill_overdue();
@@ -221,7 +221,7 @@ Result<Warden::Daemon> Warden::start(const StartDaemon& command) {
                                              .working_directory = command.working_directory,
                                              .stdio = {theirs.get(), log.get(), log.get()},
                                              .inherited_fd = -1,
-                                             .parent_death_signal = SIGTERM});
+                                             .parent_death_signal = kOrphanedSignal});
   if (!spawned) return spawned.error();
   Daemon daemon;
   daemon.pid = spawned->pid;
@@ -246,12 +246,13 @@ void Warden::write_blob(Daemon& daemon) {
 
 void Warden::handle(const StopDaemon& command) {
   const auto found = daemons_.find(command.id);
-  if (found != daemons_.end()) stop(found->second, std::chrono::milliseconds(command.grace_ms));
+  if (found == daemons_.end()) return;
+  stop(found->second, SIGTERM, std::chrono::milliseconds(command.grace_ms));
 }
 
-void Warden::stop(Daemon& daemon, Clock::duration grace) {
+void Warden::stop(Daemon& daemon, int signal, Clock::duration grace) {
   // A daemon is our child and not reaped: its pid is its own.
-  ::kill(daemon.pid, SIGTERM);
+  ::kill(daemon.pid, signal);
   daemon.kill_at =
       std::min(daemon.kill_at.value_or(Clock::time_point::max()), Clock::now() + grace);
 }
@@ -262,7 +263,7 @@ void Warden::wind_down() {
   control_.reset();
   unsent_.clear();
   pace_.start(Clock::now());
-  for (auto& [id, daemon] : daemons_) stop(daemon, kOrphanedGrace);
+  for (auto& [id, daemon] : daemons_) stop(daemon, kOrphanedSignal, kOrphanedGrace);
   give_up_at_ = Clock::now() + kOrphanedGrace + kLastWait;
 }
 

@@ -1,15 +1,19 @@
 // The warden: the process between a launcher and its daemons that leaves no orphans behind.
 #pragma once
 
+#include <csignal>
 #include <string>
 
 namespace tide::exec {
 
+// What a daemon gets, and only then, when the launcher is gone or the warden itself was killed.
+inline constexpr int kOrphanedSignal = SIGHUP;
+
 // Runs until the launcher's end of `control_fd` closes (or SIGTERM, SIGINT or SIGHUP comes) and all
 // daemons and all they started are gone. Starts and stops daemons as told over the socket (see
 // warden_protocol.hpp). When a daemon ends, whatever it leaves behind is killed, also what changed
-// session or process group: it all comes to the warden, a subreaper. Daemons get SIGTERM should
-// the warden itself be killed. Last of all, when the head that held it is gone, the DVM's run
+// session or process group: it all comes to the warden, a subreaper. Daemons that are stopped on
+// order get SIGTERM. Last of all, when the head that held it is gone, the DVM's run
 // directory (empty: there is none) is removed.
 // Needs a program with a single thread. Returns the exit status for main().
 int run_warden(int control_fd, const std::string& run_directory);

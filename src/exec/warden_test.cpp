@@ -193,7 +193,7 @@ TEST_F(WardenTest, NothingIsLeftOfAKilledDaemon) {
 
 TEST_F(WardenTest, EverythingEndsWhenTheLauncherIsGone) {
   const pid_t daemon = start_daemon(1, kRunawayTree);
-  const pid_t stubborn = start_daemon(2, "trap '' TERM; while :; do sleep 0.01; done");
+  const pid_t stubborn = start_daemon(2, "trap '' TERM HUP; while :; do sleep 0.01; done");
   const std::vector<pid_t> all = {daemon, stubborn, pid_from("one"), pid_from("two"),
                                   pid_from("three")};
   control_.reset();
