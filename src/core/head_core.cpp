@@ -109,8 +109,10 @@ void HeadCore::handle(const DaemonExited& event) {
 // ---- daemons ----
 
 void HeadCore::on_operation(const wire::Operation& operation) {
-  for (const auto& info : operation.membership().joined()) peers_[Rank(info.rank())];
-  for (const auto rank : operation.membership().left()) peers_.erase(Rank(rank));
+  const auto& change = operation.membership();
+  const auto span = overlay_.membership().span();
+  RankSet::from_wire(change.joined()).for_each(span, [this](Rank rank) { peers_[rank]; });
+  RankSet::from_wire(change.left()).for_each(span, [this](Rank rank) { peers_.erase(rank); });
 }
 
 // One that is well, and only lost a neighbour, is heard of again by what it answers.

@@ -162,7 +162,7 @@ TEST(HeadCore, ADaemonThatReportsAfterTheEndBeganIsNotMadeAMember) {
   rig.link_up(1);
   rig.down(9);
   rig.report(1);
-  EXPECT_EQ(rig.head.overlay().membership().find(Rank(1)), nullptr);
+  EXPECT_FALSE(rig.head.overlay().membership().has(Rank(1)));
 }
 
 // What a daemon may have missed on a broken path is sent again; what it has is not.

@@ -216,7 +216,7 @@ class MisledDaemon : public testing::Test {
     wire::LinkMessage out;
     out.mutable_snapshot()->set_serial(1);
     out.mutable_snapshot()->set_span(span);
-    out.mutable_snapshot()->add_members()->set_rank(rank);
+    *out.mutable_snapshot()->mutable_living() = RankSet(Rank(rank)).to_wire();
     return out;
   }
 

@@ -15,8 +15,7 @@ Overlay::Overlay(OverlayConfig config, OverlayListener& listener, TimerBook& tim
       timers_(timers),
       out_(out),
       notes_(out, config.verbosity),
-      membership_(config.radix),
-      reducer_(config.self),
+      membership_(config.self, config.radix),
       joined_(config.self == kHeadRank) {}
 
 std::optional<Rank> Overlay::parent_peer() const {
@@ -54,8 +53,14 @@ void Overlay::join(std::vector<wire::Endpoint> head, wire::Report report) {
 
 void Overlay::connect_to(Rank peer) {
   connecting_.insert(peer);
-  out_.emplace_back(
-      Connect{peer, peer == kHeadRank ? head_endpoints_ : membership_.find(peer)->endpoints});
+  const Contact* contact = membership_.contact(peer);
+  Connect connect{peer, {}};
+  if (peer == kHeadRank) {
+    connect.endpoints = head_endpoints_;
+  } else if (contact != nullptr) {
+    connect.endpoints = contact->endpoints;
+  }
+  out_.emplace_back(std::move(connect));
 }
 
 void Overlay::handle(const LinkUp& event) {
@@ -65,15 +70,15 @@ void Overlay::handle(const LinkUp& event) {
   }
   const bool asked_for = connecting_.contains(event.peer);
   // While nobody answers several are asked. The first is taken, and later only a better one.
-  const bool better = membership_.tree().parent(config_.self) == event.peer;
+  const bool better = membership_.parent() == event.peer;
   if (!asked_for || (parent_link_ && !better)) {
     connecting_.erase(event.peer);
     out_.emplace_back(CloseLink{event.link, wire::GOODBYE_MOVED, "not wanted any more"});
     return;
   }
-  const Member* member = membership_.find(event.peer);
+  const Contact* contact = membership_.contact(event.peer);
   const bool another_life = joined_ && event.peer != kHeadRank &&
-                            (member == nullptr || member->incarnation != event.incarnation);
+                            (contact == nullptr || contact->incarnation != event.incarnation);
   if (another_life) {
     out_.emplace_back(CloseLink{event.link, wire::GOODBYE_REFUSED, "another incarnation"});
     handle(ConnectFailed{event.peer, true, "another incarnation answers at its address"});
@@ -92,9 +97,12 @@ void Overlay::handle(const LinkUp& event) {
 }
 
 void Overlay::on_incoming_link(const LinkUp& event) {
-  const Member* member = membership_.find(event.peer);
-  const bool known = member != nullptr && event.peer != kHeadRank;
-  if (known ? member->incarnation != event.incarnation : membership_.departed(event.peer)) {
+  const bool known = membership_.has(event.peer) && event.peer != kHeadRank;
+  // The head knows the incarnations of all. A rank has one life, so elsewhere it is enough to know
+  // that this is not over.
+  const Contact* contact = membership_.contact(event.peer);
+  const bool another_life = contact != nullptr && contact->incarnation != event.incarnation;
+  if (known ? another_life : membership_.departed(event.peer)) {
     out_.emplace_back(
         CloseLink{event.link, wire::GOODBYE_DECLARED_DEAD,
                   fmt::format("rank {} of this life was given up", event.peer.value())});
@@ -117,7 +125,7 @@ void Overlay::sweep_pending_links() {
   bool waiting = false;
   for (auto& [id, link] : links_) {
     // The head waits for strangers under its own start deadline.
-    if (link.role != Role::kPending || (is_head() && !membership_.find(link.peer))) continue;
+    if (link.role != Role::kPending || (is_head() && !membership_.has(link.peer))) continue;
     if (link.overdue) late.push_back(id);
     link.overdue = waiting = true;
   }
@@ -157,7 +165,7 @@ void Overlay::drop_child(LinkId id, const Link& link, const LinkDown& event) {
   const bool current = child != children_.end() && child->second == id;
   if (current) children_.erase(child);
   if (shutting_down_ || event.end == LinkEnd::kMoved) return;
-  if (membership_.find(link.peer) != nullptr) {
+  if (membership_.has(link.peer)) {
     // A pending link of a member matters at the head only, where it is the one it joined by.
     if (current || (link.role == Role::kPending && is_head())) {
       listener_.on_suspect(link.peer, event.text);
@@ -171,7 +179,7 @@ void Overlay::drop_child(LinkId id, const Link& link, const LinkDown& event) {
 
 std::set<Rank> Overlay::missing_children() const {
   std::set<Rank> out;
-  for (const Rank child : membership_.tree().children(config_.self)) {
+  for (const Rank child : membership_.children()) {
     if (!children_.contains(child)) out.insert(child);
   }
   return out;
@@ -202,7 +210,7 @@ void Overlay::look_for_missing_children() {
 
 void Overlay::seek_parent() {
   if (is_head() || shutting_down_ || !joined_) return;
-  const auto wanted = membership_.tree().parent(config_.self);
+  const auto wanted = membership_.parent();
   if (!wanted || connecting_.contains(*wanted) || parent_peer() == wanted) return;
   for (const auto& [id, link] : links_) {
     if (link.role == Role::kJoining && link.peer == *wanted) {
@@ -238,11 +246,11 @@ void Overlay::parent_gained(LinkId id) {
     send(link, std::move(resync));
   }
   listener_.on_path_changed();
-  if (lost_parent_ && *lost_parent_ != peer && membership_.find(*lost_parent_) != nullptr) {
+  if (lost_parent_ && *lost_parent_ != peer && membership_.has(*lost_parent_)) {
     listener_.on_suspect(*lost_parent_, lost_reason_);
   }
   lost_parent_.reset();
-  if (membership_.tree().parent(config_.self) != peer) {
+  if (membership_.parent() != peer) {
     out_.emplace_back(timers_.arm(TimerKind::kReturnToParent, config_.return_retry_ms));
   }
 }
@@ -257,10 +265,7 @@ void Overlay::parent_lost(const std::string& reason) {
 }
 
 void Overlay::ask_all_ancestors() {
-  ancestors_left_.clear();
-  for (auto up = membership_.tree().parent(config_.self); up; up = membership_.tree().parent(*up)) {
-    ancestors_left_.insert(ancestors_left_.begin(), *up);
-  }
+  ancestors_left_ = membership_.ancestors();
   try_next_ancestor();
 }
 
@@ -294,8 +299,8 @@ void Overlay::handle(const ConnectFailed& event) {
     }
     return;
   }
-  if (membership_.tree().parent(config_.self) != event.peer) return;
-  if (membership_.find(event.peer) != nullptr) {
+  if (membership_.parent() != event.peer) return;
+  if (membership_.has(event.peer)) {
     listener_.on_suspect(event.peer, fmt::format("cannot be reached: {}", event.text));
   }
   out_.emplace_back(timers_.arm(TimerKind::kReturnToParent, config_.return_retry_ms));

@@ -90,6 +90,8 @@ class Overlay {
   // True if the timer was one of the overlay's. It must have been taken from the book already.
   bool handle_timer(TimerKind kind);
 
+  // Head: how to reach a daemon that an operation is about to let in.
+  void learn(Rank rank, Contact contact) { membership_.learn(rank, std::move(contact)); }
   // Head: appends to the log, applies, forwards. Completion is reported by on_operations_complete.
   Serial broadcast(wire::Operation operation);
   // Head: a reported daemon is a member now: give it the state it starts from.

@@ -44,7 +44,7 @@ void Overlay::handle(const MessageIn& event) {
       return;
     case Role::kPending:
       if (!is_head() || !event.message.has_report()) return;
-      if (membership_.find(peer) != nullptr) {
+      if (membership_.has(peer)) {
         close(event.link, wire::GOODBYE_REFUSED, "the launch ticket was used before");
       } else {
         listener_.on_report(event.link, peer, event.message.report());
@@ -127,7 +127,7 @@ void Overlay::on_child_reduction(LinkId id, const wire::Reduction& reduction) {
 // tree than its children do, and leaves the decision to the head.
 bool Overlay::may_speak_for(Rank peer, Rank origin) const {
   return !is_head() || membership_.tree().is_ancestor_or_self(peer, origin) ||
-         membership_.find(origin) == nullptr;
+         !membership_.has(origin);
 }
 
 void Overlay::note_lie(LinkId id, const std::string& what) {
@@ -141,8 +141,7 @@ void Overlay::note_lie(LinkId id, const std::string& what) {
 
 void Overlay::on_attach(LinkId id, const wire::Attach& attach) {
   Link& link = links_.at(id);
-  const Member* member = membership_.find(link.peer);
-  if (member != nullptr && member->incarnation == link.incarnation) {
+  if (membership_.has(link.peer)) {
     adopt(id, attach);
   } else if (membership_.departed(link.peer)) {
     close(id, wire::GOODBYE_DECLARED_DEAD, "this rank has left the DVM");
@@ -189,8 +188,10 @@ void Overlay::adopt_pending() {
 }
 
 void Overlay::welcome(LinkId link) {
+  const auto found = links_.find(link);
+  if (found == links_.end()) return;
   wire::LinkMessage message;
-  *message.mutable_snapshot() = membership_.snapshot();
+  *message.mutable_snapshot() = membership_.snapshot_for(found->second.peer);
   send(link, std::move(message));
 }
 
@@ -213,6 +214,10 @@ Serial Overlay::broadcast(wire::Operation operation) {
   TIDE_CHECK(is_head());
   operation.set_serial(membership_.serial().value() + 1);
   operation.set_stable(acknowledged_.value());
+  if (operation.has_membership()) {
+    *operation.mutable_membership() =
+        membership_.completed(std::move(*operation.mutable_membership()));
+  }
   const Serial serial{operation.serial()};
   apply_and_forward(operation);
   return serial;
@@ -234,7 +239,7 @@ void Overlay::apply_and_forward(const wire::Operation& operation) {
     membership_.apply(operation);
     listener_.on_operation(operation);
     forward_operations();
-    after_membership_change(operation.membership().left_size() > 0);
+    after_membership_change(operation.membership().left().ranges_size() > 0);
   } else {
     membership_.apply(operation);
     forward_operations();
@@ -280,7 +285,7 @@ void Overlay::after_membership_change(bool somebody_left) {
 void Overlay::update_acknowledgement() {
   if (!joined_) return;
   Serial low = membership_.serial();
-  for (const Rank child : membership_.tree().children(config_.self)) {
+  for (const Rank child : membership_.children()) {
     const auto known = child_acknowledged_.find(child);
     low = std::min(low, known == child_acknowledged_.end() ? Serial{0} : known->second);
   }
@@ -309,8 +314,8 @@ void Overlay::send_up(wire::LinkMessage message, Bytes payload) {
 }
 
 std::optional<LinkId> Overlay::next_hop(Rank destination) const {
-  for (std::optional<Rank> at = destination; at && *at != config_.self;
-       at = membership_.tree().parent(*at)) {
+  const auto path = membership_.tree().path(destination);
+  for (auto at = path.rbegin(); at != path.rend() && *at != config_.self; ++at) {
     const auto child = children_.find(*at);
     if (child != children_.end()) return child->second;
   }

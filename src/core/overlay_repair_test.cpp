@@ -327,7 +327,7 @@ void lose_old_ancestors() {
   const auto tried = all_of<Connect>(net.rig(15).seen);
   const auto& members = net.rig(15).overlay.membership();
   for (const auto& connect : tried) {
-    if (connect.peer != Rank(7) && members.find(connect.peer) == nullptr) std::exit(3);
+    if (connect.peer != Rank(7) && !members.has(connect.peer)) std::exit(3);
   }
   if (net.rig(15).overlay.membership().serial() != Serial(3)) std::exit(5);
   std::exit(net.rig(15).overlay.attached() ? 0 : 4);

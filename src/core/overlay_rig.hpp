@@ -115,21 +115,22 @@ class OverlayNet {
   }
   // Everybody joins, the head makes them members, everybody attaches.
   void start() {
-    wire::Operation operation;
+    RankSet joined;
     for (std::uint32_t rank = 1; rank < rigs_.size(); ++rank) {
       rig(rank).overlay.join({}, {});
-      auto* info = operation.mutable_membership()->add_joined();
-      info->set_rank(rank);
-      info->set_incarnation(incarnation(rank).value());
+      joined.insert(Rank(rank));
+      head().overlay.learn(Rank(rank), {incarnation(rank), {}});
     }
     settle();
+    wire::Operation operation;
+    *operation.mutable_membership()->mutable_joined() = joined.to_wire();
     head().overlay.broadcast(operation);
     for (const auto& [link, ends] : ends_) head().overlay.welcome(link);
     settle();
   }
   void declare_dead(std::uint32_t rank) {
     wire::Operation operation;
-    operation.mutable_membership()->add_left(rank);
+    *operation.mutable_membership()->mutable_left() = RankSet(Rank(rank)).to_wire();
     head().overlay.broadcast(operation);
   }
   // The link by which `child` hangs on its parent.

@@ -2,8 +2,8 @@
 // bytes.
 #pragma once
 
-#include <algorithm>
 #include <map>
+#include <optional>
 
 #include "base/ids.hpp"
 #include "wire/link.pb.h"
@@ -12,25 +12,26 @@ namespace tide::core {
 
 class RankSet {
  public:
-  void insert(Rank rank) {
-    const auto value = rank.value();
-    auto next = ranges_.upper_bound(value);
-    if (next != ranges_.begin()) {
-      auto before = std::prev(next);
-      if (before->second >= value) return;
-      if (before->second + 1 == value) {
-        before->second = value;
-        merge_with_next(before);
-        return;
-      }
-    }
-    merge_with_next(ranges_.emplace(value, value).first);
-  }
-  [[nodiscard]] bool contains(Rank rank) const {
-    auto next = ranges_.upper_bound(rank.value());
-    return next != ranges_.begin() && std::prev(next)->second >= rank.value();
-  }
+  RankSet() = default;
+  explicit RankSet(Rank rank) { insert(rank); }
+  // Both ends are in it.
+  static RankSet range(Rank first, Rank last);
+  static RankSet from_wire(const wire::RankSet& in);
+  [[nodiscard]] wire::RankSet to_wire() const;
+
+  void insert(Rank rank) { insert_range(rank.value(), rank.value()); }
+  void insert(const RankSet& other);
+  void erase(Rank rank) { erase_range(rank.value(), rank.value()); }
+  void erase(const RankSet& other);
+  [[nodiscard]] RankSet intersection(const RankSet& other) const;
+
+  [[nodiscard]] bool contains(Rank rank) const { return first_in(rank, rank).has_value(); }
   [[nodiscard]] bool empty() const { return ranges_.empty(); }
+  [[nodiscard]] std::uint64_t size() const;
+  // The lowest that is not below `first` and not above `last`.
+  [[nodiscard]] std::optional<Rank> first_in(Rank first, Rank last) const;
+  // The highest of all; the set is not empty.
+  [[nodiscard]] Rank highest() const { return Rank(ranges_.rbegin()->second); }
 
   // Calls `visit(Rank)` for every rank below `limit`, ascending. The limit bounds what a peer can
   // ask for.
@@ -43,44 +44,15 @@ class RankSet {
     }
   }
 
-  [[nodiscard]] wire::RankSet to_wire() const {
-    wire::RankSet out;
-    for (const auto& [first, last] : ranges_) {
-      auto* range = out.add_ranges();
-      range->set_first(first);
-      range->set_last(last);
-    }
-    return out;
-  }
-  static RankSet from_wire(const wire::RankSet& in) {
-    RankSet out;
-    for (const auto& range : in.ranges()) {
-      if (range.first() <= range.last()) out.insert_range(range.first(), range.last());
-    }
-    return out;
-  }
   bool operator==(const RankSet&) const = default;
 
  private:
   using Ranges = std::map<std::uint32_t, std::uint32_t>;  // first → last, inclusive
 
-  void merge_with_next(Ranges::iterator at) {
-    auto next = std::next(at);
-    while (next != ranges_.end() && std::uint64_t{at->second} + 1 >= next->first) {
-      at->second = std::max(at->second, next->second);
-      next = ranges_.erase(next);
-    }
-  }
-  void insert_range(std::uint32_t first, std::uint32_t last) {
-    auto at = ranges_.upper_bound(first);
-    if (at != ranges_.begin() && std::uint64_t{std::prev(at)->second} + 1 >= first) {
-      at = std::prev(at);
-      at->second = std::max(at->second, last);
-    } else {
-      at = ranges_.emplace(first, last).first;
-    }
-    merge_with_next(at);
-  }
+  void insert_range(std::uint32_t first, std::uint32_t last);
+  void erase_range(std::uint32_t first, std::uint32_t last);
+  // The first range that ends at `value` or above it.
+  [[nodiscard]] Ranges::const_iterator range_reaching(std::uint32_t value) const;
 
   Ranges ranges_;
 };

@@ -40,6 +40,47 @@ RC_GTEST_PROP(RankSet, BehavesAsASetOfRanks, ()) {
   RC_ASSERT(listed(set, limit) == below);
 }
 
+std::set<std::uint32_t> model_of(const std::vector<std::uint32_t>& ranks) {
+  return {ranks.begin(), ranks.end()};
+}
+
+RankSet set_of(const std::set<std::uint32_t>& ranks) {
+  RankSet out;
+  for (const auto rank : ranks) out.insert(Rank(rank));
+  return out;
+}
+
+// Equal sets have equal ranges, so that these are also as few as can be.
+RC_GTEST_PROP(RankSet, UnionDifferenceAndIntersectionAreThoseOfSets, ()) {
+  const auto a = model_of(*rc::gen::container<std::vector<std::uint32_t>>(any_rank()));
+  const auto b = model_of(*rc::gen::container<std::vector<std::uint32_t>>(any_rank()));
+  std::set<std::uint32_t> both;
+  std::set<std::uint32_t> only_a;
+  std::set<std::uint32_t> either = a;
+  either.insert(b.begin(), b.end());
+  for (const auto rank : a) (b.contains(rank) ? both : only_a).insert(rank);
+  RankSet joined = set_of(a);
+  joined.insert(set_of(b));
+  RC_ASSERT(joined == set_of(either));
+  RC_ASSERT(joined.size() == either.size());
+  RankSet left = set_of(a);
+  left.erase(set_of(b));
+  RC_ASSERT(left == set_of(only_a));
+  RC_ASSERT(set_of(a).intersection(set_of(b)) == set_of(both));
+  if (!a.empty()) RC_ASSERT(set_of(a).highest() == Rank(*a.rbegin()));
+}
+
+RC_GTEST_PROP(RankSet, TheFirstInARangeIsFound, ()) {
+  const auto model = model_of(*rc::gen::container<std::vector<std::uint32_t>>(any_rank()));
+  const auto first = *any_rank();
+  const auto last = *any_rank();
+  const auto expected = model.lower_bound(first);
+  const auto found = set_of(model).first_in(Rank(first), Rank(last));
+  const bool there = expected != model.end() && *expected <= last;
+  RC_ASSERT(found.has_value() == there);
+  if (there) RC_ASSERT(found->value() == *expected);
+}
+
 // Also: the ranges are as few as can be.
 RC_GTEST_PROP(RankSet, ComesBackFromTheWire, ()) {
   const auto inserted = *rc::gen::container<std::vector<std::uint32_t>>(any_rank());

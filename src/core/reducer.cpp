@@ -12,19 +12,15 @@ void Reducer::add(const wire::Reduction& reduction) {
     pending.participants = RankSet::from_wire(reduction.participants());
   }
   for (const auto& contribution : reduction.contributions()) {
+    pending.contributed.insert(Rank(contribution.rank()));
     pending.contributions.insert_or_assign(Rank(contribution.rank()), contribution.data());
   }
 }
 
-bool Reducer::complete(const Pending& pending, const Membership& membership) const {
-  bool all = true;
-  pending.participants.for_each(membership.span(), [&](Rank rank) {
-    if (all && !pending.contributions.contains(rank) && membership.tree().living(rank) &&
-        membership.tree().is_ancestor_or_self(self_, rank)) {
-      all = false;
-    }
-  });
-  return all;
+bool Reducer::complete(const Pending& pending, const Membership& membership) {
+  RankSet missing = pending.participants.intersection(membership.subtree());
+  missing.erase(pending.contributed);
+  return missing.empty();
 }
 
 wire::Reduction Reducer::to_wire(Pending pending) {

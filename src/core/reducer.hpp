@@ -16,8 +16,6 @@ namespace tide::core {
 
 class Reducer {
  public:
-  explicit Reducer(Rank self) : self_(self) {}
-
   void add(const wire::Reduction& reduction);
   // Takes out those to which every expected contributor below this daemon has contributed.
   std::vector<wire::Reduction> take_complete(const Membership& membership);
@@ -29,12 +27,12 @@ class Reducer {
   struct Pending {
     wire::ReductionId id;
     RankSet participants;
+    RankSet contributed;
     std::map<Rank, std::string> contributions;
   };
-  [[nodiscard]] bool complete(const Pending& pending, const Membership& membership) const;
+  static bool complete(const Pending& pending, const Membership& membership);
   static wire::Reduction to_wire(Pending pending);
 
-  Rank self_;
   std::map<Key, Pending> pending_;
 };
 

@@ -8,13 +8,11 @@ namespace tide::core {
 namespace {
 
 // Radix 2, ranks 1 to 6: below rank 1 are 3 and 4.
-Membership seven_daemons() {
-  Membership membership(2);
+Membership seven_daemons(Rank self) {
+  Membership membership(self, 2);
   wire::Operation operation;
   operation.set_serial(1);
-  for (std::uint32_t rank = 1; rank <= 6; ++rank) {
-    operation.mutable_membership()->add_joined()->set_rank(rank);
-  }
+  *operation.mutable_membership()->mutable_joined() = RankSet::range(Rank(1), Rank(6)).to_wire();
   membership.apply(operation);
   return membership;
 }
@@ -22,7 +20,7 @@ Membership seven_daemons() {
 void leave(Membership& membership, std::uint32_t rank) {
   wire::Operation operation;
   operation.set_serial(membership.serial().value() + 1);
-  operation.mutable_membership()->add_left(rank);
+  *operation.mutable_membership()->mutable_left() = RankSet(Rank(rank)).to_wire();
   membership.apply(operation);
 }
 
@@ -47,8 +45,8 @@ std::map<std::uint32_t, std::string> data_of(const wire::Reduction& reduction) {
 }
 
 TEST(Reducer, CompleteWhenTheWholeSubtreeHasContributed) {
-  const auto membership = seven_daemons();
-  Reducer reducer(Rank(1));
+  const auto membership = seven_daemons(Rank(1));
+  Reducer reducer;
   reducer.add(contribution(3, "c"));
   reducer.add(contribution(1, "a"));
   EXPECT_TRUE(reducer.take_complete(membership).empty()) << "rank 4 is missing";
@@ -62,8 +60,8 @@ TEST(Reducer, CompleteWhenTheWholeSubtreeHasContributed) {
 }
 
 TEST(Reducer, TheLostAreNotWaitedFor) {
-  auto membership = seven_daemons();
-  Reducer reducer(Rank(1));
+  auto membership = seven_daemons(Rank(1));
+  Reducer reducer;
   reducer.add(contribution(3, "c"));
   reducer.add(contribution(1, "a"));
   leave(membership, 4);
@@ -71,8 +69,8 @@ TEST(Reducer, TheLostAreNotWaitedFor) {
 }
 
 TEST(Reducer, WhoMovesBelowIsWaitedFor) {
-  auto membership = seven_daemons();
-  Reducer reducer(Rank(3));
+  auto membership = seven_daemons(Rank(3));
+  Reducer reducer;
   reducer.add(contribution(3, "c"));
   leave(membership, 1);  // rank 3 takes its place, above rank 4
   EXPECT_TRUE(reducer.take_complete(membership).empty());
@@ -81,8 +79,8 @@ TEST(Reducer, WhoMovesBelowIsWaitedFor) {
 }
 
 TEST(Reducer, ARepeatedContributionCountsOnce) {
-  const auto membership = seven_daemons();
-  Reducer reducer(Rank(1));
+  const auto membership = seven_daemons(Rank(1));
+  Reducer reducer;
   reducer.add(contribution(3, "c"));
   reducer.add(contribution(3, "c"));
   reducer.add(contribution(1, "a"));
@@ -93,8 +91,8 @@ TEST(Reducer, ARepeatedContributionCountsOnce) {
 }
 
 TEST(Reducer, ReductionsDoNotMix) {
-  const auto membership = seven_daemons();
-  Reducer reducer(Rank(3));
+  const auto membership = seven_daemons(Rank(3));
+  Reducer reducer;
   reducer.add(contribution(3, "first"));
   reducer.add(contribution(3, "second", 2));
   reducer.add(contribution(3, "end", 1, wire::ReductionId::ENDED));
@@ -110,7 +108,7 @@ TEST(Reducer, ReductionsDoNotMix) {
 }
 
 TEST(Reducer, PatienceEnds) {
-  Reducer reducer(Rank(1));
+  Reducer reducer;
   reducer.add(contribution(3, "c"));
   EXPECT_FALSE(reducer.empty());
   const auto taken = reducer.take_all();

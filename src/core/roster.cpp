@@ -118,19 +118,17 @@ void Roster::set_slots(Node& node) const {
 
 void Roster::wire_up() {
   wire::Operation operation;
-  auto* change = operation.mutable_membership();
-  change->set_span(next_rank_);
+  RankSet joined;
   for (auto& [rank, node] : nodes_) {
     set_slots(node);
     notes_.add(Subsystem::kRas, 2, "node {} has {} slots", node.name, node.slots);
     node.state = NodeState::kUp;
-    auto* info = change->add_joined();
-    info->set_rank(rank.value());
-    info->set_incarnation(node.incarnation.value());
-    info->set_node(node.name);
-    info->set_slots(node.slots);
-    *info->mutable_endpoints() = node.report.endpoints();
+    joined.insert(rank);
+    const auto& endpoints = node.report.endpoints();
+    overlay_.learn(rank, {node.incarnation, {endpoints.begin(), endpoints.end()}});
   }
+  operation.mutable_membership()->set_span(next_rank_);
+  *operation.mutable_membership()->mutable_joined() = joined.to_wire();
   wired_at_ = overlay_.broadcast(std::move(operation));
   for (const auto& [rank, node] : nodes_) overlay_.welcome(*node.link);
 }
@@ -219,7 +217,7 @@ void Roster::declare_dead(Rank rank, std::string reason) {
   notes_.add(Subsystem::kErrmgr, 0, "node {} is lost: {}", node.name, reason);
   out_.emplace_back(EndDaemon{rank});
   wire::Operation operation;
-  operation.mutable_membership()->add_left(rank.value());
+  *operation.mutable_membership()->mutable_left() = RankSet(rank).to_wire();
   overlay_.broadcast(std::move(operation));
   listener_.on_node_lost(node, reason);
 }

@@ -1,83 +1,145 @@
 #include "core/routing_tree.hpp"
 
 #include <algorithm>
-#include <map>
+#include <ranges>
+#include <utility>
 
 #include "base/check.hpp"
 
 namespace tide::core {
-
 namespace {
 
-// The child slot of `slot` on the way down to `rank`, which lies below it.
-std::uint32_t child_slot_towards(std::uint32_t slot, std::uint32_t rank, std::uint32_t radix) {
-  while ((rank - 1) / radix != slot) rank = (rank - 1) / radix;
-  return rank;
+// The slots of one level of a subtree: they follow one another.
+struct Level {
+  std::uint64_t first;
+  std::uint64_t last;
+  [[nodiscard]] Level below(std::uint32_t radix) const {
+    return {first * radix + 1, last * radix + radix};
+  }
+  [[nodiscard]] Rank first_rank() const { return Rank(static_cast<std::uint32_t>(first)); }
+  [[nodiscard]] Rank last_rank(std::uint32_t span) const {
+    return Rank(static_cast<std::uint32_t>(std::min<std::uint64_t>(last, span - 1)));
+  }
+};
+
+bool contains(const std::vector<Rank>& ranks, Rank rank) {
+  return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
 }
 
 }  // namespace
 
-RoutingTree::RoutingTree(std::uint32_t span, std::uint32_t radix, const std::vector<Rank>& living)
-    : parent_(span, kNone), children_(span), living_(span, false) {
-  TIDE_CHECK(radix >= 1 && !living.empty() && living.front() == kHeadRank);
-  std::vector<std::uint32_t> available;
-  available.reserve(living.size());
-  for (const Rank rank : living) {
-    TIDE_CHECK(rank.value() < span);
-    living_[rank.value()] = true;
-    available.push_back(rank.value());
-  }
-  struct Todo {
-    std::uint32_t slot;
-    std::uint32_t parent_rank;
-    std::vector<std::uint32_t> available;  // ascending, all in the subtree of `slot`
-  };
-  std::vector<Todo> todo;
-  todo.push_back({0, kNone, std::move(available)});
-  while (!todo.empty()) {
-    Todo current = std::move(todo.back());
-    todo.pop_back();
-    auto own = std::lower_bound(current.available.begin(), current.available.end(), current.slot);
-    const bool own_living = own != current.available.end() && *own == current.slot;
-    auto chosen = own_living ? own : current.available.begin();
-    const std::uint32_t holder = *chosen;
-    parent_[holder] = current.parent_rank;
-    if (current.parent_rank != kNone) children_[current.parent_rank].emplace_back(holder);
-    current.available.erase(chosen);
-    std::map<std::uint32_t, std::vector<std::uint32_t>> below;
-    for (const auto rank : current.available) {
-      below[child_slot_towards(current.slot, rank, radix)].push_back(rank);
+RoutingTree::RoutingTree(std::uint32_t span, std::uint32_t radix, RankSet living)
+    : span_(span), radix_(radix), living_(std::move(living)) {
+  TIDE_CHECK(radix_ >= 1 && living_.contains(kHeadRank));
+  TIDE_CHECK(living_.highest().value() < span_);
+}
+
+std::vector<std::uint32_t> RoutingTree::slots_towards(std::uint32_t slot) const {
+  std::vector<std::uint32_t> out{slot};
+  for (; slot != 0; slot = (slot - 1) / radix_) out.push_back((slot - 1) / radix_);
+  std::ranges::reverse(out);
+  return out;
+}
+
+std::optional<Rank> RoutingTree::choose(std::uint32_t slot, const std::vector<Rank>& taken) const {
+  if (living_.contains(Rank(slot)) && !contains(taken, Rank(slot))) return Rank(slot);
+  for (Level level{slot, slot}; level.first < span_; level = level.below(radix_)) {
+    const Rank last = level.last_rank(span_);
+    for (auto found = living_.first_in(level.first_rank(), last); found;
+         found = living_.first_in(Rank(found->value() + 1), last)) {
+      if (!contains(taken, *found)) return found;
     }
-    for (auto& [slot, ranks] : below) todo.push_back({slot, holder, std::move(ranks)});
   }
-  for (auto& children : children_) std::sort(children.begin(), children.end());
+  return std::nullopt;
+}
+
+std::optional<RoutingTree::Place> RoutingTree::place_of(Rank rank) const {
+  if (!living_.contains(rank)) return std::nullopt;
+  Place place;
+  for (const auto slot : slots_towards(rank.value())) {
+    const auto held_by = choose(slot, place.taken);
+    TIDE_CHECK(held_by);  // if by nobody else, then by the rank that we look for
+    place.slot = slot;
+    place.path.push_back(*held_by);
+    if (held_by->value() != slot) place.taken.push_back(*held_by);
+    if (*held_by == rank) break;
+  }
+  return place;
+}
+
+std::optional<Rank> RoutingTree::holder(std::uint32_t slot) const {
+  std::vector<Rank> taken;
+  std::optional<Rank> held_by;
+  for (const auto at : slots_towards(slot)) {
+    held_by = choose(at, taken);
+    if (!held_by) return std::nullopt;
+    if (held_by->value() != at) taken.push_back(*held_by);
+  }
+  return held_by;
+}
+
+std::vector<Rank> RoutingTree::path(Rank rank) const {
+  auto place = place_of(rank);
+  return place ? std::move(place->path) : std::vector<Rank>();
 }
 
 std::optional<Rank> RoutingTree::parent(Rank rank) const {
-  if (rank.value() >= parent_.size() || parent_[rank.value()] == kNone) return std::nullopt;
-  return Rank(parent_[rank.value()]);
+  const auto way = path(rank);
+  if (way.size() < 2) return std::nullopt;
+  return way[way.size() - 2];
 }
 
-const std::vector<Rank>& RoutingTree::children(Rank rank) const {
-  static const std::vector<Rank> kEmpty;
-  return rank.value() < children_.size() ? children_[rank.value()] : kEmpty;
+std::vector<Rank> RoutingTree::children(Rank rank) const {
+  std::vector<Rank> out;
+  const auto place = place_of(rank);
+  if (!place) return out;
+  const Level below = Level{place->slot, place->slot}.below(radix_);
+  for (auto slot = below.first; slot <= below.last && slot < span_; ++slot) {
+    const auto child = choose(static_cast<std::uint32_t>(slot), place->taken);
+    if (child) out.push_back(*child);
+  }
+  std::ranges::sort(out);
+  return out;
 }
 
-bool RoutingTree::living(Rank rank) const {
-  return rank.value() < living_.size() && living_[rank.value()];
+RankSet RoutingTree::subtree(Rank rank) const {
+  RankSet out;
+  const auto place = place_of(rank);
+  if (!place) return out;
+  for (Level level{place->slot, place->slot}; level.first < span_; level = level.below(radix_)) {
+    out.insert(RankSet::range(level.first_rank(), level.last_rank(span_)));
+  }
+  out = out.intersection(living_);
+  for (const Rank above : place->taken) out.erase(above);
+  out.insert(rank);
+  return out;
 }
 
 std::uint32_t RoutingTree::depth(Rank rank) const {
-  std::uint32_t steps = 0;
-  for (auto up = parent(rank); up; up = parent(*up)) ++steps;
-  return steps;
+  const auto way = path(rank);
+  return way.empty() ? 0 : static_cast<std::uint32_t>(way.size() - 1);
 }
 
 bool RoutingTree::is_ancestor_or_self(Rank ancestor, Rank rank) const {
-  for (std::optional<Rank> at = rank; at; at = parent(*at)) {
-    if (*at == ancestor) return true;
+  return contains(path(rank), ancestor);
+}
+
+// Where somebody left a slot, another moves in, whose own slot is free then, and so on downwards.
+RankSet RoutingTree::movers_since(const RoutingTree& before) const {
+  RankSet gone = before.living_;
+  gone.erase(living_);
+  std::vector<std::uint32_t> free_slots;
+  gone.for_each(before.span_,
+                [&](Rank rank) { free_slots.push_back(before.place_of(rank)->slot); });
+  RankSet movers;
+  while (!free_slots.empty()) {
+    const auto mover = holder(free_slots.back());
+    free_slots.pop_back();
+    if (!mover || movers.contains(*mover)) continue;
+    movers.insert(*mover);
+    if (const auto place = before.place_of(*mover)) free_slots.push_back(place->slot);
   }
-  return false;
+  return movers;
 }
 
 }  // namespace tide::core

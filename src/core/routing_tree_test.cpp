@@ -4,6 +4,8 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -32,11 +34,17 @@ std::uint32_t slot_depth(std::uint32_t slot, std::uint32_t radix) {
   return steps;
 }
 
+RankSet set_of(const std::vector<Rank>& ranks) {
+  RankSet out;
+  for (const Rank rank : ranks) out.insert(rank);
+  return out;
+}
+
 struct Shape {
   std::uint32_t span;
   std::uint32_t radix;
   std::vector<Rank> living;
-  [[nodiscard]] RoutingTree tree() const { return {span, radix, living}; }
+  [[nodiscard]] RoutingTree tree() const { return {span, radix, set_of(living)}; }
   [[nodiscard]] std::uint32_t full_depth() const { return slot_depth(span - 1, radix); }
 };
 
@@ -51,6 +59,88 @@ Shape any_shape() {
   for (const int draw : draws) present.push_back(draw < share);
   out.living = living_of(present);
   return out;
+}
+
+// The definition, played through from the root down: slot by slot, with the ranks of its subtree
+// that hold no slot yet.
+class ByDefinition {
+ public:
+  explicit ByDefinition(const Shape& shape) : radix_(shape.radix) {
+    std::vector<std::uint32_t> everybody;
+    for (const Rank rank : shape.living) everybody.push_back(rank.value());
+    hand_out(0, std::nullopt, everybody);
+  }
+  std::map<Rank, std::optional<Rank>> parent;
+  std::map<std::uint32_t, Rank> holder;  // by slot
+
+ private:
+  void hand_out(std::uint32_t slot, std::optional<Rank> above,
+                std::vector<std::uint32_t> available) {
+    if (available.empty()) return;
+    auto chosen = std::find(available.begin(), available.end(), slot);
+    if (chosen == available.end()) chosen = available.begin();
+    const Rank here{*chosen};
+    parent[here] = above;
+    holder.emplace(slot, here);
+    available.erase(chosen);
+    for (std::uint32_t child = slot * radix_ + 1; child <= slot * radix_ + radix_; ++child) {
+      std::vector<std::uint32_t> below;
+      for (const auto rank : available) {
+        if (lies_below(rank, child)) below.push_back(rank);
+      }
+      hand_out(child, here, below);
+    }
+  }
+  [[nodiscard]] bool lies_below(std::uint32_t rank, std::uint32_t slot) const {
+    while (rank > slot) rank = (rank - 1) / radix_;
+    return rank == slot;
+  }
+
+  std::uint32_t radix_;
+};
+
+RC_GTEST_PROP(RoutingTree, IsWhatTheDefinitionSays, ()) {
+  const Shape shape = any_shape();
+  const RoutingTree tree = shape.tree();
+  const ByDefinition wanted(shape);
+  for (const Rank rank : shape.living) RC_ASSERT(tree.parent(rank) == wanted.parent.at(rank));
+}
+
+RC_GTEST_PROP(RoutingTree, PathsAndSubtreesFollowTheParents, ()) {
+  const Shape shape = any_shape();
+  const RoutingTree tree = shape.tree();
+  std::map<Rank, RankSet> below;
+  for (const Rank rank : shape.living) {
+    const auto path = tree.path(rank);
+    RC_ASSERT(path.front() == kHeadRank);
+    RC_ASSERT(path.back() == rank);
+    for (std::size_t i = 1; i < path.size(); ++i) RC_ASSERT(tree.parent(path[i]) == path[i - 1]);
+    for (const Rank above : path) below[above].insert(rank);
+  }
+  for (const Rank rank : shape.living) RC_ASSERT(tree.subtree(rank) == below[rank]);
+  RC_ASSERT(tree.path(Rank(shape.span)).empty());
+  RC_ASSERT(tree.subtree(Rank(shape.span)).empty());
+}
+
+// Whoever has a new ancestor finds it among the movers, however many left together.
+RC_GTEST_PROP(RoutingTree, MoversAreThoseWhoHoldAnotherSlot, ()) {
+  Shape shape = any_shape();
+  const RoutingTree before = shape.tree();
+  const ByDefinition slots_before(shape);
+  const int share = *rc::gen::inRange(0, 101);
+  const auto draws =
+      *rc::gen::container<std::vector<int>>(shape.living.size(), rc::gen::inRange(0, 100));
+  std::vector<Rank> staying{kHeadRank};
+  for (std::size_t i = 1; i < draws.size(); ++i) {
+    if (draws[i] < share) staying.push_back(shape.living[i]);
+  }
+  shape.living = staying;
+  RankSet movers;
+  for (const auto& [slot, rank] : ByDefinition(shape).holder) {
+    const auto old = slots_before.holder.find(slot);
+    if (old == slots_before.holder.end() || old->second != rank) movers.insert(rank);
+  }
+  RC_ASSERT(shape.tree().movers_since(before) == movers);
 }
 
 RC_GTEST_PROP(RoutingTree, EveryLivingRankIsReachedExactlyOnce, ()) {
@@ -88,7 +178,8 @@ RC_GTEST_PROP(RoutingTree, ParentsAndChildrenAgree, ()) {
     RC_ASSERT(tree.living(rank) == living);
     RC_ASSERT(tree.parent(rank).has_value() == (living && rank != kHeadRank));
     RC_ASSERT(living || tree.children(rank).empty());
-    RC_ASSERT(std::is_sorted(tree.children(rank).begin(), tree.children(rank).end()));
+    const auto children = tree.children(rank);
+    RC_ASSERT(std::ranges::is_sorted(children));
     for (const Rank child : tree.children(rank)) {
       RC_ASSERT(tree.parent(child) == rank);
       RC_ASSERT(tree.is_ancestor_or_self(rank, child));
@@ -133,7 +224,7 @@ RC_GTEST_PROP(RoutingTree, OneDepartureMovesFewLinks, ()) {
 
 // row:S10 the example of the text
 TEST(RoutingTree, RadixTwoExample) {
-  const RoutingTree tree(9, 2, living_of(std::vector<bool>(9, true)));
+  const RoutingTree tree(9, 2, RankSet::range(Rank(0), Rank(8)));
   EXPECT_EQ(tree.children(Rank(0)), ranks({1, 2}));
   EXPECT_EQ(tree.children(Rank(1)), ranks({3, 4}));
   EXPECT_EQ(tree.children(Rank(2)), ranks({5, 6}));
@@ -142,7 +233,7 @@ TEST(RoutingTree, RadixTwoExample) {
 
 // row:S10 around holes: the lowest living rank of a hole's subtree takes its place, and so on down
 TEST(RoutingTree, HolesAreFilledFromTheirOwnSubtree) {
-  const RoutingTree tree(9, 2, ranks({0, 2, 3, 4, 5, 6, 7, 8}));
+  const RoutingTree tree(9, 2, set_of(ranks({0, 2, 3, 4, 5, 6, 7, 8})));
   EXPECT_EQ(tree.children(Rank(0)), ranks({2, 3}));
   EXPECT_EQ(tree.children(Rank(3)), ranks({4, 7}));
   EXPECT_EQ(tree.children(Rank(7)), ranks({8}));
@@ -152,7 +243,7 @@ TEST(RoutingTree, HolesAreFilledFromTheirOwnSubtree) {
 }
 
 TEST(RoutingTree, OnlyTheHead) {
-  const RoutingTree tree(1, 64, ranks({0}));
+  const RoutingTree tree(1, 64, RankSet(kHeadRank));
   EXPECT_TRUE(tree.children(kHeadRank).empty());
   EXPECT_EQ(tree.parent(kHeadRank), std::nullopt);
   EXPECT_EQ(tree.depth(kHeadRank), 0U);
@@ -161,9 +252,9 @@ TEST(RoutingTree, OnlyTheHead) {
 }
 
 TEST(RoutingTreeDeathTest, TheHeadIsAlwaysThere) {
-  EXPECT_DEATH(RoutingTree(3, 2, ranks({1, 2})), "kHeadRank");
-  EXPECT_DEATH(RoutingTree(3, 2, ranks({0, 3})), "span");
-  EXPECT_DEATH(RoutingTree(3, 0, ranks({0, 1})), "radix");
+  EXPECT_DEATH(RoutingTree(3, 2, set_of(ranks({1, 2}))), "kHeadRank");
+  EXPECT_DEATH(RoutingTree(3, 2, set_of(ranks({0, 3}))), "span");
+  EXPECT_DEATH(RoutingTree(3, 0, set_of(ranks({0, 1}))), "radix");
 }
 
 }  // namespace

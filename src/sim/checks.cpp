@@ -158,17 +158,13 @@ void Checks::check_agreement() const {
     throw BrokenPromise("membership and tree agree everywhere", what);
   };
   if (head.completed() != members.serial()) broken("an operation is not complete");
-  const auto snapshot = members.snapshot().SerializeAsString();
   for (const auto& [id, host] : world_.hosts()) {
     if (id == kHeadHost) continue;
     const Rank rank = host.identity.rank;
     if (!host.alive) continue;
-    if (members.find(rank) == nullptr)
-      broken(fmt::format("rank {} lives and is no member", rank.value()));
+    if (!members.has(rank)) broken(fmt::format("rank {} lives and is no member", rank.value()));
     const auto& overlay = host.core->overlay();
-    if (overlay.membership().snapshot().SerializeAsString() != snapshot) {
-      broken(fmt::format("rank {} has another membership", rank.value()));
-    }
+    check_same_membership(rank, overlay.membership());
     if (overlay.parent_peer() != members.tree().parent(rank)) {
       broken(fmt::format("rank {} hangs on the wrong parent", rank.value()));
     }
@@ -176,12 +172,32 @@ void Checks::check_agreement() const {
       broken(fmt::format("rank {} has the wrong children", rank.value()));
     }
   }
-  for (const auto& [rank, member] : members.members()) {
-    if (rank == kHeadRank) continue;
-    const bool lives = std::ranges::any_of(world_.hosts(), [dead = rank](const auto& entry) {
-      return entry.first != kHeadHost && entry.second.alive && entry.second.identity.rank == dead;
+  members.tree().living().for_each(members.span(), [&](Rank rank) {
+    const bool lives = std::ranges::any_of(world_.hosts(), [rank](const auto& entry) {
+      return entry.first != kHeadHost && entry.second.alive && entry.second.identity.rank == rank;
     });
-    if (!lives) broken(fmt::format("rank {} is a member and dead", rank.value()));
+    if (!lives && rank != kHeadRank)
+      broken(fmt::format("rank {} is a member and dead", rank.value()));
+  });
+}
+
+// A daemon knows who lives, and of its ancestors (but the head) who they are.
+void Checks::check_same_membership(Rank rank, const core::Membership& seen) const {
+  const auto broken = [rank](const std::string& what) {
+    throw BrokenPromise("membership and tree agree everywhere",
+                        fmt::format("rank {} {}", rank.value(), what));
+  };
+  const auto& members = world_.head().overlay().membership();
+  const bool same = seen.serial() == members.serial() && seen.span() == members.span() &&
+                    seen.radix() == members.radix() &&
+                    seen.tree().living() == members.tree().living();
+  if (!same) broken("has another membership");
+  for (const Rank ancestor : seen.ancestors()) {
+    if (ancestor == kHeadRank) continue;
+    const auto* known = seen.contact(ancestor);
+    if (known == nullptr || known->incarnation != members.contact(ancestor)->incarnation) {
+      broken(fmt::format("does not know its ancestor {}", ancestor.value()));
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/actions.hpp"
+#include "core/membership.hpp"
 #include "sim/network.hpp"
 #include "sim/scenario.hpp"
 
@@ -42,6 +43,7 @@ class Checks {
   void check_ranks(const core::LaunchDaemons& launch);
   void check_lost_nodes(std::uint64_t now_ms);
   void check_agreement() const;
+  void check_same_membership(Rank rank, const core::Membership& seen) const;
   void check_jobs_gone() const;
   void check_outcome(const Outcome& outcome) const;
   void check_success(const Outcome& outcome) const;

@@ -47,11 +47,7 @@ class DaemonWorld {
     out.set_serial(1);
     out.set_span(kDaemonRanks);
     out.set_radix(2);
-    for (std::uint32_t rank = 1; rank < kDaemonRanks; ++rank) {
-      auto* info = out.add_members();
-      info->set_rank(rank);
-      info->set_incarnation(incarnation(Rank(rank)).value());
-    }
+    *out.mutable_living() = core::RankSet::range(Rank(1), Rank(kDaemonRanks - 1)).to_wire();
     return out;
   }
 

@@ -10,6 +10,7 @@ namespace tide::fuzz {
 namespace {
 
 using core::ProcState;
+using core::RankSet;
 using Story = std::vector<Record>;
 
 const std::string kStarting("\0", 1);
@@ -205,7 +206,7 @@ Record launch(std::uint32_t job, std::uint64_t mapped_at, std::int32_t stdin_ran
   common.set_size(2);
   common.set_stdin_rank(stdin_rank);
   common.set_window_bytes(100);
-  core::RankSet participants;
+  RankSet participants;
   participants.insert(Rank(kDaemonRank));
   common.set_participants(participants.to_wire().SerializeAsString());
   auto* app = common.add_apps();
@@ -287,11 +288,10 @@ Story children() {
 
 Story membership() {
   wire::Operation leave;
-  leave.mutable_membership()->add_left(5);
+  *leave.mutable_membership()->mutable_left() = RankSet(Rank(5)).to_wire();
+  leave.mutable_membership()->add_moved()->set_rank(1);
   wire::Operation join;
-  auto* info = join.mutable_membership()->add_joined();
-  info->set_rank(7);
-  info->set_node("v7");
+  *join.mutable_membership()->mutable_joined() = RankSet(Rank(7)).to_wire();
   wire::Operation release;
   release.mutable_release()->set_failpoint("x");
   return {operation(leave), operation(join), operation(release)};
@@ -323,11 +323,10 @@ Record snapshot() {
   out.mutable_snapshot()->set_serial(3);
   out.mutable_snapshot()->set_span(4);
   out.mutable_snapshot()->set_radix(1);
-  for (std::uint32_t rank = 1; rank < 4; ++rank) {
-    auto* info = out.mutable_snapshot()->add_members();
-    info->set_rank(rank);
-    info->add_endpoints()->set_port(4000);
-  }
+  *out.mutable_snapshot()->mutable_living() = RankSet::range(Rank(1), Rank(3)).to_wire();
+  auto* parent = out.mutable_snapshot()->add_ancestors();
+  parent->set_rank(1);
+  parent->add_endpoints()->set_port(4000);
   return record_of(DaemonRecord::kMessage, 0, out);
 }
 
