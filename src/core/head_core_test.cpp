@@ -166,6 +166,19 @@ TEST(HeadCore, ADaemonThatReportsAfterTheEndBeganIsNotMadeAMember) {
 }
 
 // What a daemon may have missed on a broken path is sent again; what it has is not.
+// It may only have lost a neighbour: if it is well, it is heard of by what it answers.
+TEST(HeadCore, ASuspectedDaemonIsAskedToSpeak) {
+  HeadRig rig(2);
+  rig.make_ready();
+  wire::UpBody word;
+  word.mutable_suspect()->set_rank(1);
+  const auto asked = downs(rig.up(2, word));
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_EQ(asked[0].first, 1U);
+  EXPECT_TRUE(asked[0].second.has_ping());
+  EXPECT_TRUE(downs(rig.up(2, word)).empty()) << "once is enough";
+}
+
 TEST(HeadCore, ANewPathGetsWhatWasNotAcknowledged) {
   HeadRig rig(1);
   rig.make_ready();

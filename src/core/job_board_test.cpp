@@ -218,6 +218,15 @@ TEST_F(JobBoardTest, JobsShareTheSlotsAndGiveThemBack) {
   EXPECT_TRUE(endings(rig.submit(6, job_spec(2))).empty());
 }
 
+TEST_F(JobBoardTest, AContributionThatComesAgainGivesNothingBack) {
+  run_three();
+  rig.submit(6, job_spec(1));
+  const std::vector<wire::ProcReport> ended = {proc_report(1, 2, ProcState::kTerminated)};
+  rig.reduce(2, wire::ReductionId::ENDED, 1, ended);
+  rig.reduce(2, wire::ReductionId::ENDED, 1, ended);
+  EXPECT_EQ(used(rig, 2), 1U) << "the other job's";
+}
+
 // row:L17 ABORTED; the first failure decides, what follows from it is not news
 TEST_F(JobBoardTest, TheFirstFailureDecides) {
   run_three();
@@ -237,6 +246,22 @@ TEST_F(JobBoardTest, TheFirstFailureDecides) {
   EXPECT_EQ(ends[0].messages(0), "job dvm@1: process 2 (pid 502) on node v2 exited with status 3");
   EXPECT_EQ(states_of(rig.seen, "dvm@1"),
             chain({"STARTED", "RUNNING", "ABORTED", "NOTIFY_COMPLETED", "NOTIFIED"}));
+}
+
+// Failures that come with one word are in the order of the processes.
+TEST_F(JobBoardTest, OfSeveralFailuresInOneReportTheFirstDecides) {
+  run_three();
+  rig.reduce(
+      1, wire::ReductionId::ENDED, 1,
+      {proc_report(1, 0, ProcState::kAborted, 3), proc_report(1, 1, ProcState::kAborted, 4)});
+  wire::UpBody complete;
+  complete.mutable_output_complete()->set_job(1);
+  rig.up(1, std::move(complete));
+  rig.ended(2, 1, {2}, ProcState::kAborted, 0, SIGTERM);
+  const auto ends = endings(rig.seen);
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_EQ(ends[0].exit_status(), 3);
+  EXPECT_EQ(ends[0].messages_size(), 1) << "what follows is not news";
 }
 
 TEST_F(JobBoardTest, ASignalShowsInStatusAndMessage) {

@@ -223,6 +223,19 @@ TEST_F(LocalJobsTest, ExitBeforeTheEndOfOutput) {
   EXPECT_EQ(all_of<ForgetProc>(out).size(), 2U);
 }
 
+// row:L15 each of the two streams alone keeps a process from being over
+TEST_F(LocalJobsTest, TheEndWaitsForBothStreams) {
+  run_two();
+  jobs.handle(ProcExited{key(2), 0, 0});
+  jobs.handle(ProcExited{key(3), 0, 0});
+  jobs.handle(ProcOutputClosed{key(2), wire::STDOUT});
+  jobs.handle(ProcOutputClosed{key(3), wire::STDOUT});
+  EXPECT_THAT(ends(), IsEmpty());
+  jobs.handle(ProcOutputClosed{key(2), wire::STDERR});
+  jobs.handle(ProcOutputClosed{key(3), wire::STDERR});
+  EXPECT_EQ(ends().size(), 1U);
+}
+
 // One pipe for both: there is no second one to wait for.
 TEST_F(LocalJobsTest, MergedOutputEndsWithItsOnlyPipe) {
   auto merged = common();

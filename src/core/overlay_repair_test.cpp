@@ -25,6 +25,12 @@ wire::Operation shutdown() {
   return out;
 }
 
+wire::Operation release() {
+  wire::Operation out;
+  out.mutable_release();
+  return out;
+}
+
 TEST(OverlayRepair, ABrokenLinkIsMadeAnewAndNobodyIsSuspectedBelow) {
   OverlayNet net(3, 2);
   net.start();
@@ -151,6 +157,23 @@ TEST(OverlayRepair, CompletionWaitsForThoseWhoMoved) {
   net.settle({1, 4});
   EXPECT_THAT(net.head().completed, IsEmpty()) << "rank 4 has not heard of it";
   EXPECT_LT(net.head().overlay.completed(), Serial(2));
+}
+
+// The same for an operation from before the repair: rank 3 had it, without rank 4 below it.
+TEST(OverlayRepair, AnEarlierOperationWaitsForThoseWhoMovedToo) {
+  OverlayNet net(4, 2);
+  net.start();
+  net.head().completed.clear();
+  net.head().overlay.broadcast(release());
+  net.settle({4});
+  net.unreachable = {1};
+  for (const std::uint32_t rank : {1U, 3U, 4U}) net.cut(net.up_link(rank));
+  net.declare_dead(1);
+  net.settle({1, 4});
+  ASSERT_EQ(net.head().overlay.adopted_children(), ranks({2, 3}));
+  EXPECT_THAT(net.head().completed, IsEmpty()) << "rank 4 may not have either";
+  net.settle({1});
+  EXPECT_THAT(net.head().completed, ElementsAre(3));
 }
 
 TEST(OverlayRepair, WithoutAnyPathItTriesAgainAndThenGivesUp) {
