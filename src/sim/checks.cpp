@@ -37,11 +37,20 @@ Checks::Checks(const World& world)
 void Checks::on_head_step(const core::HeadEvent& event, const core::Actions& actions,
                           std::uint64_t now_ms) {
   if (keep_events_) head_events_.emplace_back(event, now_ms);
+  if (const auto* gone = std::get_if<core::ClientGone>(&event)) gone_clients_.insert(gone->client);
   for (const auto& action : actions) {
+    if (const auto* reply = std::get_if<core::Reply>(&action)) check_addressee(*reply);
     if (const auto* send = std::get_if<core::Send>(&action)) check_launch_data(*send);
     if (const auto* launch = std::get_if<core::LaunchDaemons>(&action)) check_ranks(*launch);
   }
   check_lost_nodes(now_ms);
+}
+
+void Checks::check_addressee(const core::Reply& reply) const {
+  if (gone_clients_.contains(reply.client)) {
+    throw BrokenPromise("who has left is told nothing",
+                        fmt::format("client {}", reply.client.value()));
+  }
 }
 
 // row:E1 in part: nothing is sent to start on a daemon that is not, or no longer, one of the DVM's

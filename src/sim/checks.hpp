@@ -39,6 +39,7 @@ class Checks {
   void at_the_end();
 
  private:
+  void check_addressee(const core::Reply& reply) const;
   void check_launch_data(const core::Send& send) const;
   void check_ranks(const core::LaunchDaemons& launch);
   void check_lost_nodes(std::uint64_t now_ms);
@@ -55,6 +56,7 @@ class Checks {
   bool keep_events_;
   std::vector<std::pair<core::HeadEvent, std::uint64_t>> head_events_;
   std::uint32_t highest_rank_ = 0;
+  std::set<ClientId> gone_clients_;
   std::set<Rank> members_;
   std::set<Rank> excused_;                                          // struck hard enough to be lost
   std::map<Rank, std::pair<std::uint64_t, std::uint64_t>> spells_;  // of being struck: from, until

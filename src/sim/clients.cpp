@@ -78,6 +78,7 @@ void Clients::act(std::size_t index) {
 
 void Clients::request_down() {
   down_requested_ = true;
+  ++downs_unanswered_;
   core::ClientMessage message{ClientId(kDownClient), {}, {}};
   message.request.set_request(1);
   message.request.mutable_down();
@@ -87,7 +88,7 @@ void Clients::request_down() {
 void Clients::on_reply(const core::Reply& reply) {
   const auto client = reply.client.value();
   if (client == kDownClient) {
-    ++downs_answered_;
+    if (--downs_unanswered_ < 0) throw BrokenPromise("one answer per request", "a down has two");
   } else if (client >= kFirstKiller) {
     --kills_unanswered_;
   } else if (client >= 1 && client <= outcomes_.size()) {
@@ -132,14 +133,21 @@ void Clients::take_output(Outcome& outcome, const core::Reply& reply) {
   for (const char byte : reply.payload.view()) {
     if (byte != static_cast<char>(seen++ % kByteCycle)) outcome.order_kept = false;
   }
+  const auto size = reply.payload.size();
+  auto& uncredited = outcome.uncredited[output.rank()];
+  uncredited += size;
+  if (uncredited > world_.scenario().window_bytes) {
+    throw BrokenPromise("output stays within the credit", "more came than the reader has room for");
+  }
   core::ClientMessage credit{reply.client, {}, {}};
   auto* body = credit.request.mutable_credit();
   body->set_job(output.job());
   body->set_rank(output.rank());
   body->set_stream(output.stream());
-  body->set_bytes(static_cast<std::uint32_t>(reply.payload.size()));
+  body->set_bytes(static_cast<std::uint32_t>(size));
   const auto pause = outcome.plan.client == ClientHabit::kSlow ? kSlowUs : kReplyUs;
-  world_.schedule().after(pause, [this, &outcome, credit] {
+  world_.schedule().after(pause, [this, &outcome, &uncredited, size, credit] {
+    uncredited -= size;
     if (!world_.head_exited() && !outcome.left) world_.post_to_head(credit);
   });
 }

@@ -25,6 +25,7 @@ struct Outcome {
   bool order_kept = true;
   std::vector<std::string> messages;
   std::map<std::uint32_t, std::uint64_t> output_bytes;  // by process rank
+  std::map<std::uint32_t, std::uint64_t> uncredited;    // of these, no credit was given back yet
 };
 
 class Clients {
@@ -41,7 +42,6 @@ class Clients {
   [[nodiscard]] const JobPlan& plan_of(JobId job) const;
   [[nodiscard]] int kills_unanswered() const { return kills_unanswered_; }
   [[nodiscard]] bool down_requested() const { return down_requested_; }
-  [[nodiscard]] int downs_answered() const { return downs_answered_; }
 
  private:
   void submit(std::size_t index);
@@ -56,7 +56,7 @@ class Clients {
   std::map<std::uint32_t, std::size_t> by_number_;
   std::map<std::uint32_t, std::uint32_t> input_left_;  // by job number
   int kills_unanswered_ = 0;
-  int downs_answered_ = 0;
+  int downs_unanswered_ = 0;
   bool down_requested_ = false;
 };
 
