@@ -52,7 +52,7 @@ def list_tests(context, names):
         for name, program in gtest.programs(context.builds.folder(context.preset)).items():
             if ("sim" if name == SIM else "unit") in names:
                 say("\n".join(gtest.list_cases(program)))
-    folders = [f"tests/{name}" for name in names if name in ("system", "lint", "conformance", "chaos")]
+    folders = [f"tests/{name}" for name in names if name in ("system", "lint", "conformance", "chaos", "mutation")]
     if folders:
         with pytest_lane.scratch_folder() as scratch:
             env = context.environment(context.preset, scratch)
@@ -133,7 +133,7 @@ def main():
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     logs = ROOT / "build" / "test-logs"
     logs.mkdir(parents=True, exist_ok=True)
-    context = Context(ROOT, logs, Builds(ROOT, logs, say), chosen.preset, chosen.long)
+    context = Context(ROOT, logs, Builds(ROOT, logs, say), chosen.preset, chosen.long, say=say)
     known = by_name()
     if chosen.list:
         return list_tests(context, chosen.names) if chosen.names else list_suites()

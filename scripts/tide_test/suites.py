@@ -2,11 +2,12 @@
 
 import os
 import shutil
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable
 
-from tide_test import fuzz, gtest, junit, pytest_lane, style, tidy
+from tide_test import fuzz, gtest, junit, mutation, mutation_table, pytest_lane, style, tidy
 from tide_test.build import Builds
 from tide_test.junit import FAILED, PASSED, SKIPPED, Case
 from tide_test.process import run_logged, tail
@@ -22,6 +23,7 @@ SYSTEM_TESTS = ["tests/system"]
 CHAOS_TESTS = ["tests/chaos"]
 CHAOS_S, CHAOS_LONG_S = 60, 3600
 CHAOS_ROUND_S, CHAOS_LONG_ROUND_S = 12, 40
+MUTATION_LONG_S = 1800
 CHAOS_MARGIN_S = 120  # the last round is played out, and a stuck job is waited for
 ASAN_OPTIONS = "detect_leaks=1:abort_on_error=0:halt_on_error=1"
 UBSAN_OPTIONS = "print_stacktrace=1:halt_on_error=1"
@@ -35,6 +37,7 @@ class Context:
     preset: str = "release"
     long: bool = False
     extra_env: dict = field(default_factory=dict)
+    say: Callable[[str], None] = print  # for what people want to read of a suite that passes
 
     def limit(self, seconds):
         return seconds * (LONG_FACTOR if self.long else 1)
@@ -131,6 +134,23 @@ def _run_fuzz(context, log):
         return cases + fuzz.run_all(place, duration_s, log, scratch, env)
 
 
+def _run_mutation(context, log):
+    """That the suite can fail; that all defects still apply; then some of them, with --long all."""
+    began, commit = time.monotonic(), mutation_table.commit_of(context.root)
+    cases = _run_pytest_here(context, log, mutation.FOLDER)
+    patches, applied = mutation.check_patches(context.root)
+    seed = mutation.draw_seed()
+    chosen = patches if context.long else mutation.choose(patches, seed)
+    context.say(f"mutation: {len(chosen)} of {len(patches)} defects, "
+                f"again with {mutation.SEED_VARIABLE}={seed} ./test mutation")
+    with pytest_lane.scratch_folder() as scratch:
+        bench = mutation.Bench(context.root, context.logs, scratch, seed)
+        verdicts, untouched = mutation.try_all(bench, chosen, context.long, context.say)
+    if context.long and len(verdicts) == len(patches):
+        mutation_table.write(context.root, verdicts, commit, time.monotonic() - began)
+    return cases + applied + [untouched, *(verdict.case() for verdict in verdicts)]
+
+
 def _run_system(context, log):
     broken = context.builds.ensure(context.preset)
     if broken:
@@ -225,6 +245,7 @@ SUITES = [
     Suite("tidy", 300, "clang-tidy, remembered per file", _run_tidy),
     Suite("unit", 60, "unit tests beside the code", _run_unit),
     Suite("sim", 240, "the core in ten thousand virtual worlds", _run_sim),
+    Suite("mutation", 90, "defects put into the core are noticed", _run_mutation, MUTATION_LONG_S),
     Suite("fuzz", 150, "decoders of outside bytes under libFuzzer", _run_fuzz, long_budget_s=2700),
     Suite("system", 240, "the real programs on this machine", _run_system),
     Suite("chaos", 150, "random kills, freezes and disconnects under load", _run_chaos, CHAOS_LONG_S + CHAOS_MARGIN_S),
