@@ -39,8 +39,10 @@ void Overlay::close(LinkId link, wire::GoodbyeReason reason, std::string text) {
   const auto found = links_.find(link);
   if (found == links_.end()) return;
   const auto child = children_.find(found->second.peer);
-  if (child != children_.end() && child->second == link) children_.erase(child);
+  const bool was_child = child != children_.end() && child->second == link;
+  if (was_child) children_.erase(child);
   links_.erase(found);
+  if (was_child) ask_detours_again();
 }
 
 // ---- links come and go ----
@@ -163,7 +165,10 @@ void Overlay::handle(const LinkDown& event) {
 void Overlay::drop_child(LinkId id, const Link& link, const LinkDown& event) {
   const auto child = children_.find(link.peer);
   const bool current = child != children_.end() && child->second == id;
-  if (current) children_.erase(child);
+  if (current) {
+    children_.erase(child);
+    ask_detours_again();
+  }
   if (shutting_down_ || event.end == LinkEnd::kMoved) return;
   if (membership_.has(link.peer)) {
     // A pending link of a member matters at the head only, where it is the one it joined by.

@@ -128,6 +128,8 @@ class Overlay {
   void note_lie(LinkId id, const std::string& what);
   void on_parent_message(const MessageIn& event);
   void forget_if_moved(Rank origin, std::uint32_t moves);
+  void note_way_of(Rank origin, LinkId child);
+  void ask_detours_again();
   void drop_child(LinkId id, const Link& link, const LinkDown& event);
   void sweep_pending_links();
   [[nodiscard]] std::set<Rank> missing_children() const;
@@ -164,6 +166,7 @@ class Overlay {
   std::map<LinkId, Link> links_;
   std::map<Rank, LinkId> children_;  // adopted, also those that only hang here for a while
   std::set<Rank> missed_;            // proper children that were not here at the last look
+  std::map<Rank, LinkId> detours_;   // heard by another child than the one that leads to them
   std::optional<LinkId> parent_link_;
   std::set<Rank> connecting_;         // Connects that are under way
   std::vector<Rank> ancestors_left_;  // of this round of re-attaching, next one last

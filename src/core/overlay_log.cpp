@@ -78,6 +78,30 @@ void Overlay::forget_if_moved(Rank origin, std::uint32_t moves) {
   if (child != children_.end() && links_.at(child->second).moves < moves) children_.erase(child);
 }
 
+// A daemon that hangs higher than it should leads, by the tree, also to one that has left it for
+// somebody in between.
+void Overlay::note_way_of(Rank origin, LinkId child) {
+  const auto hop = next_hop(origin);
+  if (hop && *hop != child) {
+    detours_[origin] = child;
+  } else if (!detours_.empty()) {
+    detours_.erase(origin);
+  }
+}
+
+// What went to such a one by the child that is gone now is lost, and nobody else would tell it.
+void Overlay::ask_detours_again() {
+  std::set<LinkId> ways;
+  for (const auto& [rank, way] : std::exchange(detours_, {})) ways.insert(way);
+  for (const LinkId way : ways) {
+    const auto link = links_.find(way);
+    if (link == links_.end() || link->second.role != Role::kChild) continue;
+    wire::LinkMessage resync;
+    resync.mutable_resync();
+    send(way, std::move(resync));
+  }
+}
+
 void Overlay::on_child_message(LinkId id, const MessageIn& event) {
   switch (event.message.body_case()) {
     case wire::LinkMessage::kOperationAck: {
@@ -92,7 +116,10 @@ void Overlay::on_child_message(LinkId id, const MessageIn& event) {
         note_lie(id, fmt::format("speaks for rank {}", origin.value()));
         return;
       }
-      if (origin != links_.at(id).peer) forget_if_moved(origin, event.message.up().moves());
+      if (origin != links_.at(id).peer) {
+        forget_if_moved(origin, event.message.up().moves());
+        note_way_of(origin, id);
+      }
       if (is_head()) {
         listener_.on_up(event.message.up(), event.payload);
       } else {

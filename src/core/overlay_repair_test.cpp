@@ -282,6 +282,30 @@ TEST(OverlayRepair, AnOldPathDoesNotTakeBackWhoHasComeSince) {
   EXPECT_EQ(net.rig(1).overlay.adopted_children(), ranks({3, 4})) << "it has moved there since";
 }
 
+// 4 hangs on the head for a while, and so leads to 9 by the tree; but 9 has gone to 1.
+TEST(OverlayRepair, WhoWentAnotherWayIsAskedAgainWhenItsOldWayIsLost) {
+  OverlayNet net(9, 2);
+  net.start();
+  net.unreachable = {1};
+  net.cut(net.up_link(4));
+  net.settle();
+  ASSERT_EQ(net.rig(4).overlay.parent_peer(), kHeadRank);
+  net.unreachable = {4};
+  net.cut(net.up_link(9));
+  net.settle();
+  ASSERT_EQ(net.rig(9).overlay.parent_peer(), Rank(1));
+  wire::LinkMessage word;
+  word.mutable_up()->set_origin(9);
+  word.mutable_up()->set_moves(net.rig(9).overlay.moves());
+  net.rig(9).overlay.send_up(word, {});
+  net.settle();
+  const int before = net.rig(9).path_changes;
+  net.declare_dead(4);
+  net.settle({4});
+  EXPECT_EQ(net.rig(9).overlay.parent_peer(), Rank(1)) << "it is where it belongs, and stays";
+  EXPECT_GT(net.rig(9).path_changes, before) << "what went by 4 is to be sent again";
+}
+
 TEST(OverlayRepair, ATicketIsNotTakenTwice) {
   OverlayNet net(3, 2);
   net.start();
