@@ -20,7 +20,7 @@ constexpr std::array kSubcommands = {
     Subcommand{"status", Command::kStatus}, Subcommand{"jobs", Command::kJobs},
     Subcommand{"kill", Command::kKill},     Subcommand{"logs", Command::kLogs},
     Subcommand{"params", Command::kParams}, Subcommand{"debug", Command::kDebug},
-    Subcommand{"down", Command::kDown},
+    Subcommand{"down", Command::kDown},     Subcommand{"sim", Command::kSim},
 };
 
 constexpr std::array kPrograms = {

@@ -21,6 +21,9 @@ int params_command(const ClientContext& context);
 int logs_command(const ClientContext& context);
 int debug_command(const ClientContext& context);
 
+// Replaces this program by tide-sim, with all words as they are.
+int sim_command(const Invocation& invocation);
+
 // Errors of use that need no DVM to be found out: operands that the command does not take, values
 // that make no sense. Called before anything is contacted.
 Status check_use(const CommandLine& line);

@@ -82,6 +82,8 @@ constexpr std::array kCommands = {
         "the failpoint NAME go on, which was set to hold by the parameter tide_failpoint.\n",
         "  $ recorder\n"
         "  $ release launch\n"},
+    CommandText{Command::kSim, "sim", "run Tide's core in virtual worlds full of faults", "", "",
+                ""},
 };
 
 struct Topic {

@@ -18,6 +18,7 @@ enum class Command : std::uint8_t {
   kParams,  // also prte_info
   kLogs,
   kDebug,
+  kSim,  // a program of its own, which understands its words itself
   kCount,
 };
 

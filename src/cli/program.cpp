@@ -107,6 +107,7 @@ CommandLine unparsed(const Invocation& invocation) {
 int run_invocation(const Result<Invocation>& invocation, std::span<const std::string_view> argv,
                    const char* const* environment) {
   if (!invocation) return run_without_command(argv, invocation.error());
+  if (invocation->command == Command::kSim) return sim_command(*invocation);
   Result<CommandLine> line = parse_command_line(*invocation);
   if (!line) return usage_failure(unparsed(*invocation), line.error());
   if (line->wants_version) {

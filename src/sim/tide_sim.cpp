@@ -1,4 +1,4 @@
-// tide-sim: runs the simulator from the command line.
+// tide-sim: the simulator, for people `tide sim`.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ constexpr int kUsage = 2;
 constexpr std::size_t kShownLines = 40;
 
 constexpr const char* kHelp =
-    R"(usage: tide-sim [OPTION…]
+    R"(usage: tide sim [OPTION…]
 
 Runs the cores of head and daemons in virtual worlds: network, clock, launchers, processes and clients
 are simulated, faults are drawn from a seed, and every promise is checked. The same seed is the same world.
@@ -49,9 +49,9 @@ are simulated, faults are drawn from a seed, and every promise is checked. The s
   --quiet             with one world: the verdict only
 
 examples:
-  tide-sim --seeds 1..10000
-  tide-sim --minutes 5 --faults cut,freeze --nodes 9
-  tide-sim --replay 4711 --trace /tmp/world.json
+  tide sim --seeds 1..10000
+  tide sim --minutes 5 --faults cut,freeze --nodes 9
+  tide sim --replay 4711 --trace /tmp/world.json
 
 Exit status: 0 all promises held, 1 one was broken, 2 the command line is not understood.
 )";
@@ -70,7 +70,7 @@ struct Options {
 };
 
 Error usage(std::string text) {
-  return Error{ErrorCode::kInvalidArgument, std::move(text) + "; see tide-sim --help"};
+  return Error{ErrorCode::kInvalidArgument, std::move(text) + "; see tide sim --help"};
 }
 
 Result<std::uint64_t> number(std::string_view option, const std::string& text) {
@@ -165,7 +165,7 @@ Result<Scenario> scenario_to_replay(const Options& options) {
 int replay(const Options& options) {
   const auto scenario = scenario_to_replay(options);
   if (!scenario) {
-    fmt::print(stderr, "tide-sim: {}\n", scenario.error().message);
+    fmt::print(stderr, "tide sim: {}\n", scenario.error().message);
     return kUsage;
   }
   Journal journal(/*keep_lines=*/true);
@@ -178,7 +178,7 @@ int replay(const Options& options) {
     std::ofstream file(options.trace_file);
     file << chrome_trace(journal.lines());
     if (!file) {
-      fmt::print(stderr, "tide-sim: cannot write {}\n", options.trace_file);
+      fmt::print(stderr, "tide sim: cannot write {}\n", options.trace_file);
       return kUsage;
     }
     fmt::print("trace: {} (open it in https://ui.perfetto.dev or chrome://tracing)\n",
@@ -210,8 +210,8 @@ void show_failure(const FailedSeed& failed, const ScenarioOptions& options) {
   const auto path = fmt::format("tide-sim-{}.scenario", failed.seed);
   std::ofstream file(path);
   file << "# " << failed.failure.text << "\n" << to_text(reduced.scenario);
-  fmt::print("replay: tide-sim --replay {}{}\n", failed.seed,
-             file ? fmt::format("   or, made smaller: tide-sim --scenario {}", path) : "");
+  fmt::print("replay: tide sim --replay {}{}\n", failed.seed,
+             file ? fmt::format("   or, made smaller: tide sim --scenario {}", path) : "");
 }
 
 void show_summary(const CampaignResult& result, double seconds) {
@@ -279,7 +279,7 @@ int main(int argc, char** argv) try {
   using namespace tide::sim;
   const auto options = parse({argv + 1, argv + argc});
   if (!options) {
-    fmt::print(stderr, "tide-sim: {}\n", options.error().message);
+    fmt::print(stderr, "tide sim: {}\n", options.error().message);
     return kUsage;
   }
   if (options->help) {
@@ -288,6 +288,6 @@ int main(int argc, char** argv) try {
   }
   return options->replay || !options->scenario_file.empty() ? replay(*options) : run_many(*options);
 } catch (const std::exception& problem) {
-  std::fprintf(stderr, "tide-sim: %s\n", problem.what());
+  std::fprintf(stderr, "tide sim: %s\n", problem.what());
   return 2;
 }

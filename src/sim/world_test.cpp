@@ -21,7 +21,7 @@ std::string story_of(const Scenario& scenario) {
 TEST(Worlds, KeepTheirPromises) {
   const auto result = run_campaign({.first_seed = 1, .last_seed = 400});
   for (const auto& failed : result.failures) {
-    ADD_FAILURE() << failed.failure.text << "\nreplay: tide-sim --replay " << failed.seed;
+    ADD_FAILURE() << failed.failure.text << "\nreplay: tide sim --replay " << failed.seed;
   }
   EXPECT_EQ(result.counts.worlds, 400U);
   EXPECT_GT(result.counts.jobs_succeeded, 400U);

@@ -273,7 +273,7 @@ def test_release_of_nothing(shared_dvm):
 
 
 @pytest.mark.parametrize("argv", [["tide", command] for command in
-                                  ("up", "run", "status", "jobs", "kill", "down", "params", "logs", "debug")]
+                                  ("up", "run", "status", "jobs", "kill", "down", "params", "logs", "debug", "sim")]
                          + [[name] for name in ("prun", "prterun", "pterm", "prte_info", "prte")])
 def test_help_has_examples(shared_dvm, argv):
     done = shared_dvm.tool(*argv, "--help")
@@ -284,6 +284,20 @@ def test_help_has_examples(shared_dvm, argv):
 @pytest.mark.parametrize("word", ["help", "-h", "--help"])
 def test_help_of_a_command_in_either_order(shared_dvm, word):
     assert shared_dvm.tool("tide", word, "run").stdout == shared_dvm.tool("tide", "run", "--help").stdout
+
+
+def test_sim_runs_virtual_worlds(shared_dvm):
+    done = shared_dvm.tool("tide", "sim", "--seeds", "1..3", "--nodes", "2")
+    assert done.returncode == 0 and done.stderr == ""
+    assert done.stdout.startswith("3 worlds in ") and done.stdout.endswith("0 broken promises\n")
+    assert "\n  sim " in shared_dvm.tool("tide", "--help").stdout
+
+
+def test_sim_passes_on_what_it_is_given(shared_dvm):
+    assert shared_dvm.tool("tide", "help", "sim").stdout == shared_dvm.tool("tide-sim", "--help").stdout
+    done = shared_dvm.tool("tide", "sim", "--seeds", "two words")
+    assert done.returncode == 2
+    assert done.stderr == "tide sim: --seeds takes A..B, not 'two words'; see tide sim --help\n"
 
 
 def test_version(shared_dvm):
