@@ -43,6 +43,9 @@ void Overlay::handle(const MessageIn& event) {
       on_child_message(event.link, event);
       return;
     case Role::kPending:
+      // It waits to be adopted, and says this once: as good as said when it attached.
+      if (auto& attach = links_.at(event.link).attach; attach && event.message.has_operation_ack())
+        attach->set_acknowledged(event.message.operation_ack().serial());
       if (!is_head() || !event.message.has_report()) return;
       if (membership_.has(peer)) {
         close(event.link, wire::GOODBYE_REFUSED, "the launch ticket was used before");

@@ -195,22 +195,41 @@ TEST(Overlay, AnUnreachableHeadCutsOffAtOnce) {
   EXPECT_EQ(net.rig(1).cut_off.size(), 1U);
 }
 
-// Rank 3 knows the membership before its parent does: its attaching waits until the parent knows.
-TEST(Overlay, AnAttachBeforeTheMembershipIsKnownIsKept) {
-  OverlayRig parent(Rank(1), 2);
+// Rank 1 waits for word of the head when rank 3 comes to it.
+void meet_early(OverlayRig& parent, std::uint64_t acknowledged) {
   parent.overlay.join({}, {});
   parent.overlay.handle(LinkUp{LinkId(1), kHeadRank, Incarnation(0), 0, true});
   parent.overlay.handle(LinkUp{LinkId(2), Rank(3), OverlayNet::incarnation(3), 1, false});
-  parent.overlay.handle(MessageIn{LinkId(2), attach(1, 1), {}});
-  EXPECT_THAT(parent.overlay.adopted_children(), IsEmpty());
-  EXPECT_TRUE(all_of<CloseLink>(parent.out).empty());
+  parent.overlay.handle(MessageIn{LinkId(2), attach(1, acknowledged), {}});
+}
+
+void tell_members(OverlayRig& parent) {
   wire::LinkMessage message;
   message.mutable_snapshot()->set_serial(1);
   message.mutable_snapshot()->set_radix(2);
   *message.mutable_snapshot()->mutable_living() = RankSet::range(Rank(1), Rank(3)).to_wire();
   parent.overlay.handle(MessageIn{LinkId(1), message, {}});
+}
+
+// Rank 3 knows the membership before its parent does: its attaching waits until the parent knows.
+TEST(Overlay, AnAttachBeforeTheMembershipIsKnownIsKept) {
+  OverlayRig parent(Rank(1), 2);
+  meet_early(parent, 1);
+  EXPECT_THAT(parent.overlay.adopted_children(), IsEmpty());
+  EXPECT_TRUE(all_of<CloseLink>(parent.out).empty());
+  tell_members(parent);
   EXPECT_EQ(parent.overlay.adopted_children(), ranks({3}));
   EXPECT_EQ(parent.overlay.parent_peer(), kHeadRank);
+  EXPECT_EQ(parent.overlay.completed(), Serial(1));
+}
+
+TEST(Overlay, AnAcknowledgementBeforeTheMembershipIsKnownCounts) {
+  OverlayRig parent(Rank(1), 2);
+  meet_early(parent, 0);
+  wire::LinkMessage ack;
+  ack.mutable_operation_ack()->set_serial(1);
+  parent.overlay.handle(MessageIn{LinkId(2), ack, {}});
+  tell_members(parent);
   EXPECT_EQ(parent.overlay.completed(), Serial(1));
 }
 
