@@ -17,6 +17,7 @@ PROGRAM_LIMIT_S = 300
 LANE_LIMIT_S = 1200
 BENCH_LIMIT_S = 120
 WORLDS_LIMIT_S = 600
+SEEDS_PER_HIT = 10  # of each class of faults: 1,000 hits in 10,000 seeds
 LONG_FACTOR = 6  # what --long may take, against the usual limits and budgets
 ASAN_TIME_SCALE = 4
 SYSTEM_TESTS = ["tests/system"]
@@ -103,8 +104,10 @@ def _run_unit(context, log):
 
 
 def _run_worlds(context, log, preset, seeds, fresh, extra=None):
-    """Worlds of the simulator: chosen seeds, and some that nobody ran before."""
-    argv = [context.builds.bin(preset) / "tide-sim", "--seeds", f"1..{seeds}", "--fresh", str(fresh)]
+    """Worlds of the simulator: chosen seeds, and some that nobody ran before. Each meets 5 to 30
+    faults, and every class of them is met often."""
+    argv = [context.builds.bin(preset) / "tide-sim", "--seeds", f"1..{seeds}", "--fresh", str(fresh),
+            "--at-least", str(seeds // SEEDS_PER_HIT)]
     with pytest_lane.scratch_folder() as scratch:
         env = context.environment(preset, scratch, extra)
         outcome = run_logged(argv, log, context.limit(WORLDS_LIMIT_S), env=env, cwd=scratch)

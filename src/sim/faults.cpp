@@ -34,7 +34,7 @@ void World::launch(const core::LaunchTarget& target) {
   auto delay_us = chance.between(1, kStartUs);
   const Fault* fault = launch_fault(target.rank);
   if (fault != nullptr) {
-    ++journal_.counts.faults.at(static_cast<std::size_t>(fault->kind));
+    note_applied(fault->kind);
     if (fault->kind == FaultKind::kSlowStart) delay_us += fault->for_ms * 1000;
     if (fault->kind == FaultKind::kComesLate) delay_us += kLateUs;
     checks_->on_launch_fault(*fault);
@@ -103,24 +103,46 @@ void World::stop_host(HostId id, const std::string& how, bool told) {
 // ---- faults at a time ----
 
 void World::plan_faults() {
-  for (const auto& fault : scenario_.faults) {
+  for (std::size_t i = 0; i < scenario_.faults.size(); ++i) {
+    const Fault& fault = scenario_.faults[i];
     if (class_of(fault.kind) == FaultClass::kLauncher) continue;
-    schedule_.at_ms(fault.at_ms, [this, fault] { apply(fault); });
+    schedule_.at_ms(fault.at_ms, [this, i] {
+      if (apply(scenario_.faults[i])) applied_.insert(i);
+    });
   }
 }
 
+std::vector<Fault> World::faults_left() const {
+  std::vector<Fault> left;
+  for (std::size_t i = 0; i < scenario_.faults.size(); ++i) {
+    const Fault& fault = scenario_.faults[i];
+    if (class_of(fault.kind) != FaultClass::kLauncher && !applied_.contains(i))
+      left.push_back(fault);
+  }
+  return left;
+}
+
+void World::note_applied(FaultKind kind) {
+  ++journal_.counts.faults.at(static_cast<std::size_t>(kind));
+}
+
 // The head is chosen now and then, too; it is never killed.
-HostId World::choose_living(std::uint32_t target) const {
+std::vector<HostId> World::living() const {
   std::vector<HostId> living;
   for (const auto& [id, host] : hosts_) {
     if (id != kHeadHost && host.alive && !host.silent && !host.foreign) living.push_back(id);
   }
-  return living.empty() ? kHeadHost : living[target % living.size()];
+  return living;
 }
 
-void World::apply(const Fault& fault) {
+HostId World::choose_living(std::uint32_t target) const {
+  const auto all = living();
+  return all.empty() ? kHeadHost : all[target % all.size()];
+}
+
+bool World::apply(const Fault& fault) {
   const HostId host = choose_living(fault.target);
-  if (head_exited_ || host == kHeadHost) return;
+  if (head_exited_ || host == kHeadHost) return false;
   journal_.line(schedule_.now_us(), host, TraceLine::Kind::kWorld,
                 fmt::format("fault: {} for {} ms", name_of(fault.kind), fault.for_ms));
   checks_->on_fault();
@@ -138,13 +160,14 @@ void World::apply(const Fault& fault) {
       freeze(fault.target % 11 == 0 ? kHeadHost : host, fault.for_ms);
       break;
     case FaultKind::kLie:
-      applied = lie(host, fault.target);
+      applied = lie(fault.target);
       break;
     default:
       part(fault);
       break;
   }
-  if (applied) ++journal_.counts.faults.at(static_cast<std::size_t>(fault.kind));
+  if (applied) note_applied(fault.kind);
+  return applied;
 }
 
 namespace {
@@ -189,18 +212,28 @@ wire::LinkMessage false_contribution(Rank victim, Chance& chance, std::uint32_t 
 
 // One that has the key is believed about itself and those below it, and no further: so it lies
 // about somebody else.
-bool World::lie(HostId host, std::uint32_t number) {
+bool World::lie_from(HostId host, Chance chance) {
   constexpr std::uint64_t kWords = 30;
-  Chance chance = chance_.of(kLiePurpose).of(number);
   const Rank liar = identity(host).rank;
-  const Rank victim{chance.small(0, std::uint64_t{scenario_.nodes} + 1)};
-  if (head_core_->overlay().membership().tree().is_ancestor_or_self(liar, victim)) return false;
+  Rank victim{chance.small(0, std::uint64_t{scenario_.nodes} + 1)};
+  if (head_core_->overlay().membership().tree().is_ancestor_or_self(liar, victim))
+    victim = kHeadRank;
   const auto jobs = static_cast<std::uint32_t>(scenario_.jobs.size());
   for (std::uint64_t seq = 1; seq <= kWords; ++seq) {
     const auto word = false_word(victim, seq, chance, jobs);
     if (!network_.forge(host, kHeadHost, word, Bytes("lie"))) return false;
   }
   return network_.forge(host, kHeadHost, false_contribution(victim, chance, jobs), {});
+}
+
+// Only those that have a link to the head can: one of them does.
+bool World::lie(std::uint32_t number) {
+  const auto all = living();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const HostId host = all[(number + i) % all.size()];
+    if (lie_from(host, chance_.of(kLiePurpose).of(number))) return true;
+  }
+  return false;
 }
 
 void World::freeze(HostId id, std::uint64_t for_ms) {

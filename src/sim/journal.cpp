@@ -58,20 +58,25 @@ void Counts::add(const Counts& other) {
   jobs_succeeded += other.jobs_succeeded;
   failed_starts += other.failed_starts;
   nodes_lost += other.nodes_lost;
-  thin_worlds += other.thin_worlds;
+  lives += other.lives;
   add_each(faults, other.faults);
   add_each(troubles, other.troubles);
   add_each(habits, other.habits);
 }
 
 std::uint64_t Counts::faults_in_all() const {
-  return std::accumulate(faults.begin(), faults.end(), std::uint64_t{0});
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < kFaultKinds; ++i) {
+    if (counts_as_fault(static_cast<FaultKind>(i))) sum += faults[i];
+  }
+  return sum;
 }
 
 std::uint64_t Counts::faults_of(FaultClass fault_class) const {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < kFaultKinds; ++i) {
-    if (class_of(static_cast<FaultKind>(i)) == fault_class) sum += faults[i];
+    const auto kind = static_cast<FaultKind>(i);
+    if (counts_as_fault(kind) && class_of(kind) == fault_class) sum += faults[i];
   }
   if (fault_class == FaultClass::kProcess) {
     sum = std::accumulate(troubles.begin() + 1, troubles.end(), std::uint64_t{0});

@@ -33,7 +33,7 @@ struct Counts {
   std::uint64_t jobs_succeeded = 0;
   std::uint64_t failed_starts = 0;
   std::uint64_t nodes_lost = 0;
-  std::uint64_t thin_worlds = 0;  // with fewer than five faults applied
+  std::uint64_t lives = 0;  // of DVMs: more than one in a world that ended before its faults
   std::array<std::uint64_t, kFaultKinds> faults{};
   std::array<std::uint64_t, kTroubles> troubles{};  // of processes, by Trouble
   std::array<std::uint64_t, 5> habits{};            // of clients, by ClientHabit
@@ -58,12 +58,15 @@ class Journal {
 
   [[nodiscard]] bool keeps_lines() const { return keep_lines_; }
   void line(std::uint64_t at_us, HostId host, TraceLine::Kind kind, std::string text) {
-    if (keep_lines_) lines_.push_back(TraceLine{at_us, host, kind, std::move(text)});
+    if (keep_lines_) lines_.push_back(TraceLine{past_us_ + at_us, host, kind, std::move(text)});
   }
+  // The clock of the world starts again at nothing; here it goes on.
+  void next_life(std::uint64_t lasted_us) { past_us_ += lasted_us; }
   [[nodiscard]] const std::vector<TraceLine>& lines() const { return lines_; }
 
  private:
   bool keep_lines_;
+  std::uint64_t past_us_ = 0;
   std::vector<TraceLine> lines_;
 };
 

@@ -8,8 +8,6 @@ namespace tide::sim {
 
 namespace {
 
-constexpr std::uint32_t kFewestFaults = 5;
-constexpr std::uint32_t kMostFaults = 30;
 // Against the deadline for silence on a link (10 s): a short one is outlasted, a long one is not.
 constexpr std::uint64_t kShortMs = 3'000;
 constexpr std::uint64_t kLongMs = 40'000;
@@ -105,7 +103,7 @@ void draw_faults(Scenario& scenario, const FaultClasses& classes, const std::vec
   if (others.empty()) return;
   const auto wanted = chance.small(kFewestFaults, kMostFaults);
   std::uint32_t crashes_left = scenario.nodes / 2;  // somebody is to be left for the rest
-  while (scenario.faults.size() < wanted) {
+  while (scenario.fault_count() < wanted) {
     auto fault = draw_fault(others[chance.below(others.size())], bursts, chance);
     if (class_of(fault.kind) == FaultClass::kCrash && crashes_left-- == 0) {
       fault.kind = FaultKind::kCut;
@@ -189,6 +187,15 @@ FaultClass class_of(FaultKind kind) {
     default:
       return FaultClass::kLauncher;
   }
+}
+
+bool counts_as_fault(FaultKind kind) {
+  return kind != FaultKind::kSlowStart;
+}
+
+std::uint32_t Scenario::fault_count() const {
+  return static_cast<std::uint32_t>(std::ranges::count_if(
+      faults, [](const Fault& fault) { return counts_as_fault(fault.kind); }));
 }
 
 std::uint64_t Scenario::calm_ms() const {

@@ -49,6 +49,8 @@ enum class FaultKind : std::uint8_t {
 inline constexpr std::size_t kFaultKinds = 14;
 
 FaultClass class_of(FaultKind kind);
+// A start that is merely slow is a delay: it is drawn, and not counted.
+bool counts_as_fault(FaultKind kind);
 std::string_view name_of(FaultKind kind);
 std::string_view name_of(FaultClass fault_class);
 std::optional<FaultClass> fault_class_named(std::string_view name);
@@ -93,6 +95,10 @@ struct JobPlan {
 
 enum class Latency : std::uint8_t { kSteady, kUniform, kHeavy };
 
+// Applied in every world.
+inline constexpr std::uint32_t kFewestFaults = 5;
+inline constexpr std::uint32_t kMostFaults = 30;
+
 struct Scenario {
   std::uint64_t seed = 1;  // of what is not written down: delays, durations, sizes
   std::uint32_t nodes = 8;
@@ -108,6 +114,8 @@ struct Scenario {
 
   // When the last fault is over.
   [[nodiscard]] std::uint64_t calm_ms() const;
+  // How many there are that count.
+  [[nodiscard]] std::uint32_t fault_count() const;
 };
 
 struct ScenarioOptions {

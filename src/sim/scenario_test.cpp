@@ -17,8 +17,8 @@ TEST(Scenario, TheSeedDeterminesIt) {
 TEST(Scenario, HasFiveToThirtyFaultsAndComesToAnEnd) {
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     const auto scenario = draw_scenario(seed);
-    EXPECT_GE(scenario.faults.size(), 5U) << seed;
-    EXPECT_LE(scenario.faults.size(), 30U) << seed;
+    EXPECT_GE(scenario.fault_count(), kFewestFaults) << seed;
+    EXPECT_LE(scenario.fault_count(), kMostFaults) << seed;
     EXPECT_FALSE(scenario.jobs.empty());
     EXPECT_LT(scenario.calm_ms(), 600'000U);
     for (const auto& fault : scenario.faults)

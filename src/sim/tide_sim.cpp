@@ -42,6 +42,7 @@ are simulated, faults are drawn from a seed, and every promise is checked. The s
   --radix R           so many children in the tree (drawn: 2, 3, 4 or 64)
   --faults CLASS,…    only these: cut, crash, freeze, partition, launcher, process, client, lie (each world takes
                       a random part of them)
+  --at-least N        fail, too, if a class is hit less than N times, or a world not 5 to 30 times in all
   --threads N         worlds at a time (as many as there are cores)
   --replay SEED       one world, with all that happens in it
   --scenario FILE     the same for a world written down, as a failure is
@@ -53,13 +54,14 @@ examples:
   tide sim --minutes 5 --faults cut,freeze --nodes 9
   tide sim --replay 4711 --trace /tmp/world.json
 
-Exit status: 0 all promises held, 1 one was broken, 2 the command line is not understood.
+Exit status: 0 all promises held, 1 one was broken (or --at-least not met), 2 the command line is not understood.
 )";
 
 struct Options {
   std::optional<std::pair<std::uint64_t, std::uint64_t>> seeds;
   std::uint64_t fresh = 0;
   std::optional<std::int64_t> minutes;
+  std::optional<std::uint64_t> at_least;
   ScenarioOptions scenario;
   unsigned threads = std::max(1U, std::thread::hardware_concurrency());
   std::optional<std::uint64_t> replay;
@@ -107,6 +109,8 @@ Status take_number(Options& options, const std::string& option, const std::strin
     options.fresh = *value;
   } else if (option == "--minutes") {
     options.minutes = static_cast<std::int64_t>(*value);
+  } else if (option == "--at-least") {
+    options.at_least = *value;
   } else if (option == "--threads") {
     options.threads = static_cast<unsigned>(std::clamp<std::uint64_t>(*value, 1, 1024));
   } else if (option == "--replay") {
@@ -123,7 +127,7 @@ Status take_number(Options& options, const std::string& option, const std::strin
 
 Result<Options> parse(const std::vector<std::string>& words) {
   Options options;
-  static constexpr std::array kNumbers = {"--fresh",  "--minutes", "--threads",
+  static constexpr std::array kNumbers = {"--fresh",  "--minutes", "--at-least", "--threads",
                                           "--replay", "--nodes",   "--radix"};
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -222,11 +226,28 @@ void show_summary(const CampaignResult& result, double seconds) {
   fmt::print("  {} events, {} messages, {} jobs ({} succeeded), {} starts that failed\n",
              counts.steps, counts.messages, counts.jobs, counts.jobs_succeeded,
              counts.failed_starts);
-  fmt::print("  {} faults, {} to {} in a world ({} worlds with fewer than {});",
-             counts.faults_in_all(), result.fewest_faults, result.most_faults, counts.thin_worlds,
-             kFewestAppliedFaults);
+  fmt::print("  {} faults, {} to {} in a world, {} DVMs started again to meet the rest of them;",
+             counts.faults_in_all(), result.fewest_faults, result.most_faults,
+             counts.lives - std::min(counts.lives, counts.worlds));
   for (const auto each : kFaultClasses) fmt::print(" {} {}", name_of(each), counts.faults_of(each));
   fmt::print("\n{} broken promises\n", result.failures.size());
+}
+
+// What the worlds were to meet and did not; true if there is nothing of that.
+bool met_enough(const CampaignResult& result, const Options& options) {
+  if (!options.at_least) return true;
+  bool enough = true;
+  for (const auto each : options.scenario.classes) {
+    if (result.counts.faults_of(each) >= *options.at_least) continue;
+    enough = false;
+    fmt::print("too few faults: {} is hit {} times, not {}\n", name_of(each),
+               result.counts.faults_of(each), *options.at_least);
+  }
+  if (result.fewest_faults < kFewestFaults || result.most_faults > kMostFaults) {
+    enough = false;
+    fmt::print("each world is to have {} to {} faults\n", kFewestFaults, kMostFaults);
+  }
+  return enough;
 }
 
 // A run of neighbours, so that they can be named in a few words.
@@ -269,7 +290,8 @@ int run_many(const Options& options) {
   for (const auto& failed : result.failures)
     fmt::print("  seed {}: {}\n", failed.seed, failed.failure.text);
   if (!result.failures.empty()) show_failure(result.failures.front(), options.scenario);
-  return result.failures.empty() ? 0 : kBrokenPromise;
+  const bool enough = met_enough(result, options);
+  return result.failures.empty() && enough ? 0 : kBrokenPromise;
 }
 
 }  // namespace

@@ -292,7 +292,7 @@ void World::run() {
   }
   checks_->at_the_end();
   Counts& counts = journal_.counts;
-  ++counts.worlds;
+  ++counts.lives;
   counts.steps += schedule_.steps();
   counts.messages += network_.messages();
   counts.virtual_ms += schedule_.now_ms();

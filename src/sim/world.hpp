@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,8 @@ class World final : private Hosts {
 
   // Everything of the scenario, then quiet, then the end of the DVM. Throws BrokenPromise.
   void run();
+  // Those of the scenario that could not be applied: nobody was left, or the DVM had ended.
+  [[nodiscard]] std::vector<Fault> faults_left() const;
 
   // ---- for the parts of the world ----
   struct Host {
@@ -101,12 +104,15 @@ class World final : private Hosts {
 
   // faults
   void plan_faults();
-  void apply(const Fault& fault);
-  HostId choose_living(std::uint32_t target) const;
+  bool apply(const Fault& fault);
+  void note_applied(FaultKind kind);
+  [[nodiscard]] std::vector<HostId> living() const;
+  [[nodiscard]] HostId choose_living(std::uint32_t target) const;
   void freeze(HostId host, std::uint64_t for_ms);
   void thaw(HostId host);
   void part(const Fault& fault);
-  bool lie(HostId host, std::uint32_t number);
+  bool lie(std::uint32_t number);
+  bool lie_from(HostId host, Chance chance);
 
   void request_down();
   void expect_quiet(std::uint64_t from_ms);
@@ -119,6 +125,7 @@ class World final : private Hosts {
   std::map<HostId, Host> hosts_;
   HostId next_host_ = 1;
   std::map<Rank, bool> launch_cancelled_;
+  std::set<std::size_t> applied_;  // faults of the scenario, by their place in it
   std::unique_ptr<core::HeadCore> head_core_;
   std::unique_ptr<HeadEffects> head_effects_;
   std::unique_ptr<HeadObserver> head_observer_;

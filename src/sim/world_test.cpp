@@ -25,8 +25,26 @@ TEST(Worlds, KeepTheirPromises) {
   }
   EXPECT_EQ(result.counts.worlds, 400U);
   EXPECT_GT(result.counts.jobs_succeeded, 400U);
+  EXPECT_GE(result.fewest_faults, kFewestFaults);
+  EXPECT_LE(result.most_faults, kMostFaults);
   for (const auto each : kFaultClasses)
     EXPECT_GT(result.counts.faults_of(each), 40U) << name_of(each);
+}
+
+// A DVM whose start fails meets no fault after that: another one does.
+TEST(Worlds, GoOnWithAnotherDvmWhenTheStartFails) {
+  Scenario scenario;
+  scenario.nodes = 2;
+  scenario.faults.push_back(Fault{.kind = FaultKind::kFailsToStart, .target = 1});
+  for (std::uint64_t at_ms = 1'500; at_ms < 6'000; at_ms += 1'000)
+    scenario.faults.push_back(Fault{.kind = FaultKind::kCut, .at_ms = at_ms});
+  scenario.jobs.push_back(JobPlan{.at_ms = 1'400});
+  Journal journal;
+  EXPECT_FALSE(run_scenario(scenario, journal));
+  EXPECT_EQ(journal.counts.failed_starts, 1U);
+  EXPECT_EQ(journal.counts.lives, 2U);
+  EXPECT_GE(journal.counts.faults_in_all(), kFewestFaults);
+  EXPECT_EQ(journal.counts.jobs_succeeded, 1U);
 }
 
 TEST(Worlds, AreTheSameForTheSameSeed) {
