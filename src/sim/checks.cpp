@@ -143,8 +143,13 @@ void Checks::on_launch_fault(const Fault& fault) {
   if (fault.kind == FaultKind::kTwin) excused_.insert(Rank(fault.target));
 }
 
+// A fault excuses a start that is under way, not one that hangs already.
 void Checks::on_fault() {
-  if (!world_.ready()) start_may_fail_ = true;
+  if (world_.ready() || start_may_fail_) return;
+  start_may_fail_ = true;
+  if (world_.schedule().under_way() || world_.clients().down_requested()) return;
+  throw BrokenPromise("a start without faults succeeds",
+                      "nothing is under way and it is not ready");
 }
 
 // ---- when nothing happens any more ----

@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::uint64_t kFirstKiller = 1'000'000;  // clients that come to kill, by job
 constexpr std::uint64_t kDownClient = 2'000'000;
+constexpr std::uint64_t kFirstSubmitter = 3'000'000;
+constexpr std::uint64_t kFirstReader = 4'000'000;
+constexpr std::uint64_t kFirstWriter = 5'000'000;
 constexpr std::uint64_t kReplyUs = 300;
 constexpr std::uint64_t kSlowUs = 400'000;
 
@@ -26,7 +29,8 @@ Clients::Clients(World& world) : world_(world) {
 
 void Clients::plan_all() {
   for (std::size_t i = 0; i < outcomes_.size(); ++i) {
-    world_.schedule().at_ms(outcomes_[i].plan.at_ms, [this, i] { submit(i); });
+    const What what{What::Kind::kDeadline, kHeadHost, kFirstSubmitter + i};
+    world_.schedule().at_ms(outcomes_[i].plan.at_ms, what, [this, i] { submit(i); });
   }
 }
 
@@ -54,7 +58,9 @@ void Clients::submit(std::size_t index) {
   app->set_processes(plan.processes);
   world_.post_to_head(std::move(message));
   const bool acts = plan.client != ClientHabit::kStays && plan.client != ClientHabit::kSlow;
-  if (acts) world_.schedule().after(plan.client_after_ms * 1000, [this, index] { act(index); });
+  const What what{What::Kind::kClient, kHeadHost, index};
+  if (acts)
+    world_.schedule().after(plan.client_after_ms * 1000, what, [this, index] { act(index); });
 }
 
 void Clients::act(std::size_t index) {
@@ -146,7 +152,8 @@ void Clients::take_output(Outcome& outcome, const core::Reply& reply) {
   body->set_stream(output.stream());
   body->set_bytes(static_cast<std::uint32_t>(size));
   const auto pause = outcome.plan.client == ClientHabit::kSlow ? kSlowUs : kReplyUs;
-  world_.schedule().after(pause, [this, &outcome, &uncredited, size, credit] {
+  const What what{What::Kind::kClient, kHeadHost, kFirstReader + reply.client.value()};
+  world_.schedule().after(pause, what, [this, &outcome, &uncredited, size, credit] {
     uncredited -= size;
     if (!world_.head_exited() && !outcome.left) world_.post_to_head(credit);
   });
@@ -160,7 +167,8 @@ void Clients::send_input(Outcome& outcome, const core::Reply& reply) {
   core::ClientMessage message{reply.client, {}, Bytes(std::string(bytes, 'i'))};
   message.request.mutable_input()->set_job(outcome.number);
   message.request.mutable_input()->set_eof(left == 0);
-  world_.schedule().after(kReplyUs, [this, &outcome, message] {
+  const What what{What::Kind::kClient, kHeadHost, kFirstWriter + reply.client.value()};
+  world_.schedule().after(kReplyUs, what, [this, &outcome, message] {
     if (!world_.head_exited() && !outcome.left) world_.post_to_head(message);
   });
 }

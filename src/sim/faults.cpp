@@ -14,9 +14,15 @@ namespace {
 
 enum Purpose : std::uint64_t { kLaunchPurpose = 100, kDeathPurpose, kLiePurpose };
 
+// In the histories of hosts, among the numbers of events.
+enum Fact : std::uint64_t { kStopFact = 1000, kHealFact, kThawFact };
+
 constexpr std::uint64_t kStartUs = 20'000;
 constexpr std::uint64_t kReapUs = 5'000;
-constexpr std::uint64_t kLateUs = 90'000'000;   // longer than a start may take
+constexpr std::uint64_t kLateUs = 90'000'000;  // longer than a start may take
+// Where they are explored: shorter than anybody is suspected for, and longer than all patience.
+constexpr std::uint64_t kSoonOverMs = 1'000;
+constexpr std::uint64_t kNoticedMs = 15'000;
 constexpr std::uint64_t kHeadFreezeMs = 3'000;  // longer would be the end of the DVM, rightly
 
 }  // namespace
@@ -40,7 +46,10 @@ void World::launch(const core::LaunchTarget& target) {
     checks_->on_launch_fault(*fault);
   }
   const auto kind = fault != nullptr ? fault->kind : FaultKind::kCut;
-  schedule_.after(delay_us, [this, target, kind] {
+  const bool late = kind == FaultKind::kSlowStart || kind == FaultKind::kComesLate;
+  const What what{late ? What::Kind::kLateLaunch : What::Kind::kLaunch, kHeadHost,
+                  target.rank.value()};
+  schedule_.after(delay_us, what, [this, target, kind] {
     if (head_exited_) return;
     if (kind == FaultKind::kFailsToStart || launch_cancelled_[target.rank]) {
       post_to_head(core::DaemonLaunchFailed{target.rank, "cannot be executed"});
@@ -88,6 +97,7 @@ void World::stop_host(HostId id, const std::string& how, bool told) {
   Host& host = hosts_.at(id);
   if (!host.alive) return;
   journal_.line(schedule_.now_us(), id, TraceLine::Kind::kWorld, "ends: " + how);
+  schedule_.note(id, kStopFact);
   host.alive = false;
   host.powered = told;
   host.held.clear();
@@ -95,7 +105,8 @@ void World::stop_host(HostId id, const std::string& how, bool told) {
   processes_->host_gone(id);
   if (!told || id == kHeadHost || host.foreign) return;
   Chance chance = chance_.of(kDeathPurpose).of(id);
-  schedule_.after(chance.between(1, kReapUs), [this, rank = host.identity.rank, how] {
+  const What what{What::Kind::kReaped, kHeadHost, id};
+  schedule_.after(chance.between(1, kReapUs), what, [this, rank = host.identity.rank, how] {
     post_to_head(core::DaemonExited{rank, how});
   });
 }
@@ -106,7 +117,7 @@ void World::plan_faults() {
   for (std::size_t i = 0; i < scenario_.faults.size(); ++i) {
     const Fault& fault = scenario_.faults[i];
     if (class_of(fault.kind) == FaultClass::kLauncher) continue;
-    schedule_.at_ms(fault.at_ms, [this, i] {
+    schedule_.at_ms(fault.at_ms, What{What::Kind::kDeadline, kHeadHost, i}, [this, i] {
       if (apply(scenario_.faults[i])) applied_.insert(i);
     });
   }
@@ -141,33 +152,72 @@ HostId World::choose_living(std::uint32_t target) const {
 }
 
 bool World::apply(const Fault& fault) {
-  const HostId host = choose_living(fault.target);
-  if (head_exited_ || host == kHeadHost) return false;
-  journal_.line(schedule_.now_us(), host, TraceLine::Kind::kWorld,
-                fmt::format("fault: {} for {} ms", name_of(fault.kind), fault.for_ms));
+  Strike strike{fault.kind, choose_living(fault.target), 0, fault.other, fault.for_ms};
+  if (strike.host == kHeadHost) return false;
+  if (fault.kind == FaultKind::kCut) {
+    const auto links = network_.links_of(strike.host);
+    if (links.empty()) return false;
+    strike.which = links[fault.target / 7 % links.size()];
+  } else if (fault.kind == FaultKind::kFreeze && fault.target % 11 == 0) {
+    strike.host = kHeadHost;
+  } else if (fault.kind == FaultKind::kLie) {
+    strike.which = fault.target;
+  } else if (fault.other != Fault::kEverybody && fault.other != Fault::kHalf) {
+    strike.other = choose_living(fault.other);
+  }
+  return this->strike(strike);
+}
+
+bool World::strike(const Strike& strike) {
+  if (head_exited_) return false;
+  journal_.line(schedule_.now_us(), strike.host, TraceLine::Kind::kWorld,
+                fmt::format("fault: {} for {} ms", name_of(strike.kind), strike.for_ms));
   checks_->on_fault();
-  bool applied = true;
-  switch (fault.kind) {
+  switch (strike.kind) {
     case FaultKind::kCut:
-      applied = network_.cut_one(host, fault.target / 7);
+      network_.cut(strike.which);
       break;
     case FaultKind::kCrash:
     case FaultKind::kPowerLoss:
-      checks_->on_struck(host, UINT64_MAX);
-      stop_host(host, std::string(name_of(fault.kind)), fault.kind == FaultKind::kCrash);
+      checks_->on_struck(strike.host, UINT64_MAX);
+      stop_host(strike.host, std::string(name_of(strike.kind)), strike.kind == FaultKind::kCrash);
       break;
     case FaultKind::kFreeze:
-      freeze(fault.target % 11 == 0 ? kHeadHost : host, fault.for_ms);
+      freeze(strike.host, strike.for_ms);
       break;
     case FaultKind::kLie:
-      applied = lie(fault.target);
+      if (!lie(static_cast<std::uint32_t>(strike.which))) return false;
       break;
     default:
-      part(fault);
+      part(strike);
       break;
   }
-  if (applied) note_applied(fault.kind);
-  return applied;
+  note_applied(strike.kind);
+  return true;
+}
+
+// A link is cut at the end that made it, so that each is cut once.
+std::vector<World::Strike> World::possible_strikes(const FaultClasses& classes) const {
+  std::vector<Strike> all;
+  if (head_exited_) return all;
+  const auto add = [&](const Strike& strike) {
+    if (classes.contains(class_of(strike.kind))) all.push_back(strike);
+  };
+  for (const HostId host : living()) {
+    for (const auto link : network_.links_of(host)) {
+      if (network_.made_by(link) == host) add(Strike{FaultKind::kCut, host, link});
+    }
+    add(Strike{FaultKind::kCrash, host});
+    add(Strike{FaultKind::kPowerLoss, host});
+    for (const auto for_ms : {kSoonOverMs, kNoticedMs}) {
+      for (const auto kind : {FaultKind::kFreeze, FaultKind::kPartition, FaultKind::kOneWay}) {
+        add(Strike{kind, host, 0, Fault::kEverybody, for_ms});
+      }
+    }
+  }
+  add(Strike{FaultKind::kFreeze, kHeadHost, 0, Fault::kEverybody, kSoonOverMs});
+  add(Strike{FaultKind::kLie, kHeadHost});
+  return all;
 }
 
 namespace {
@@ -241,11 +291,12 @@ void World::freeze(HostId id, std::uint64_t for_ms) {
   checks_->on_struck(id, for_ms);
   ++hosts_.at(id).frozen;
   network_.host_frozen(id);
-  schedule_.after(for_ms * 1000, [this, id] { thaw(id); });
+  schedule_.after(for_ms * 1000, What{What::Kind::kDeadline, id}, [this, id] { thaw(id); });
 }
 
 // What was held goes first, in order; more may be held while that happens.
 void World::thaw(HostId id) {
+  schedule_.note_everywhere(kThawFact);
   Host& host = hosts_.at(id);
   --host.frozen;
   if (!host.alive) return;
@@ -257,19 +308,17 @@ void World::thaw(HostId id) {
   }
 }
 
-void World::part(const Fault& fault) {
-  const HostId target = choose_living(fault.target);
+void World::part(const Strike& fault) {
   std::set<std::pair<HostId, HostId>> directions;
   const auto split = [&](HostId left, HostId right) {
     directions.insert({left, right});
     if (fault.kind == FaultKind::kPartition) directions.insert({right, left});
   };
-  const HostId chosen = choose_living(fault.other);
   for (const auto& [a, host_a] : hosts_) {
     for (const auto& [b, host_b] : hosts_) {
       const bool half = fault.other == Fault::kHalf && a % 2 == 1 && b % 2 == 0;
-      const bool alone = fault.other == Fault::kEverybody && a == target && b != target;
-      const bool pair = a == target && b == chosen && a != b;
+      const bool alone = fault.other == Fault::kEverybody && a == fault.host && b != fault.host;
+      const bool pair = a == fault.host && b == fault.other && a != b;
       if (half || alone ||
           (pair && fault.other != Fault::kHalf && fault.other != Fault::kEverybody)) {
         split(a, b);
@@ -277,9 +326,13 @@ void World::part(const Fault& fault) {
       }
     }
   }
-  if (fault.other == Fault::kEverybody) checks_->on_struck(target, fault.for_ms);
+  if (fault.other == Fault::kEverybody) checks_->on_struck(fault.host, fault.for_ms);
   const auto number = network_.block(std::move(directions));
-  schedule_.after(fault.for_ms * 1000, [this, number] { network_.heal(number); });
+  schedule_.after(fault.for_ms * 1000, What{What::Kind::kDeadline, kHeadHost, number},
+                  [this, number] {
+                    schedule_.note_everywhere(kHealFact);
+                    network_.heal(number);
+                  });
 }
 
 }  // namespace tide::sim

@@ -8,6 +8,7 @@ namespace tide::sim {
 namespace {
 
 constexpr std::uint64_t kFirstRetryUs = 1'000'000;
+constexpr std::uint64_t kConnectsOfAHost = 100'000;  // more than there can be in one world
 constexpr std::uint64_t kLastChanceUs = 50'000;  // as the real net: what lies in the socket counts
 
 core::LinkEnd end_of(wire::GoodbyeReason reason) {
@@ -56,18 +57,20 @@ std::size_t Network::open_links() const {
 
 // ---- connecting ----
 
+// Numbered by who connects, so that what others do meanwhile makes no difference.
 void Network::connect(HostId from, const core::Connect& request) {
-  const auto attempt = next_number_++;
+  const auto attempt = from * kConnectsOfAHost + ++connects_[from];
   attempts_[attempt] = request.peer;
   // Whoever does not know the address of the peer does not reach it.
   if (request.endpoints.size() != 1) return fail_connect(from, request.peer, false, "no address");
   const HostId to = request.endpoints[0].port();
   Chance chance = chance_.of(attempt);
-  schedule_.after(config_.connect_us, [this, from, attempt] {
+  const What timeout{What::Kind::kDeadline, from, attempt};
+  schedule_.after(config_.connect_us, timeout, [this, from, attempt] {
     if (const auto late = attempts_.extract(attempt); !late.empty())
       fail_connect(from, late.mapped(), false, "timed out");
   });
-  schedule_.after(delay(chance),
+  schedule_.after(delay(chance), What{What::Kind::kKnock, to, attempt},
                   [this, from, to, attempt] { knock(from, to, attempt, kFirstRetryUs); });
 }
 
@@ -75,7 +78,8 @@ void Network::connect(HostId from, const core::Connect& request) {
 void Network::knock(HostId from, HostId to, std::uint64_t attempt, std::uint64_t retry_us) {
   if (!attempts_.contains(attempt)) return;
   if (is_blocked(from, to) || is_blocked(to, from) || !hosts_.powered(to)) {
-    schedule_.after(retry_us, [=, this] { knock(from, to, attempt, 2 * retry_us); });
+    schedule_.after(retry_us, What{What::Kind::kDeadline, to, attempt, retry_us},
+                    [=, this] { knock(from, to, attempt, 2 * retry_us); });
   } else if (hosts_.alive(to)) {
     hosts_.when_awake(to, [this, from, to, attempt] { established(from, to, attempt); });
   } else {
@@ -98,7 +102,7 @@ void Network::established(HostId from, HostId to, std::uint64_t attempt) {
     return fail_connect(from, found.mapped(), false, "timed out");
   if (hosts_.identity(to).rank != found.mapped())
     return fail_connect(from, found.mapped(), false, "another rank answers");
-  const auto id = next_link_++;
+  const auto id = attempt;
   Link& link = links_[id];
   link.id = id;
   link.host = {from, to};
@@ -121,7 +125,8 @@ void Network::link_up(Link& link, std::size_t end, bool outgoing) {
 
 void Network::probe(HostId from, HostId to, std::function<void(bool refused)> answer) {
   Chance chance = chance_.of(next_number_++);
-  schedule_.after(2 * delay(chance), [this, from, to, answer = std::move(answer)] {
+  const What what{What::Kind::kProbe, from, to};
+  schedule_.after(2 * delay(chance), what, [this, from, to, answer = std::move(answer)] {
     if (is_blocked(from, to) || is_blocked(to, from) || !hosts_.powered(to)) return;
     hosts_.when_awake(from, [answer, refused = !hosts_.alive(to)] { answer(refused); });
   });
@@ -136,7 +141,9 @@ void Network::arrive(Link& link, std::size_t from_end, core::MessageClass messag
   // One wire for both: control may overtake bulk, never the other way round.
   auto& last = way.last_us[bulk ? 1 : 0];
   last = std::max({last, schedule_.now_us() + delay(link.chance), bulk ? way.last_us[0] : 0});
-  schedule_.after(last - schedule_.now_us(),
+  const What name{bulk ? What::Kind::kBulk : What::Kind::kMessage, link.host[1 - from_end],
+                  end_id(link, 1 - from_end).value(), ++way.sent};
+  schedule_.after(last - schedule_.now_us(), name,
                   [this, id = link.id, from_end, what = std::move(what)]() mutable {
                     const auto found = links_.find(id);
                     if (found == links_.end() || found->second.severed) return;
@@ -207,7 +214,8 @@ void Network::sever(Link& link) {
       fail_connect(link.host[end], hosts_.identity(link.host[1 - end]).rank, false,
                    "connection reset");
     }
-    schedule_.after(delay(link.chance), [this, id = link.id, end] {
+    const What news{What::Kind::kNotice, link.host[end], end_id(link, end).value()};
+    schedule_.after(delay(link.chance), news, [this, id = link.id, end] {
       const auto found = links_.find(id);
       if (found == links_.end()) return;
       hosts_.when_awake(found->second.host[end], [this, id, end] {
@@ -231,16 +239,14 @@ bool Network::forge(HostId from, HostId to, const wire::LinkMessage& message,
   return false;
 }
 
-bool Network::cut_one(HostId host, std::uint64_t which) {
-  std::vector<Link*> candidates;
-  for (auto& [id, link] : links_) {
+std::vector<std::uint64_t> Network::links_of(HostId host) const {
+  std::vector<std::uint64_t> found;
+  for (const auto& [id, link] : links_) {
     const bool of_host = link.host[0] == host || link.host[1] == host;
     const bool in_use = link.end[0] == End::kOpen && link.end[1] == End::kOpen;
-    if (of_host && in_use && !link.severed) candidates.push_back(&link);
+    if (of_host && in_use && !link.severed) found.push_back(id);
   }
-  if (candidates.empty()) return false;
-  sever(*candidates[which % candidates.size()]);
-  return true;
+  return found;
 }
 
 void Network::host_gone(HostId host, bool told) {
@@ -303,7 +309,8 @@ void Network::heal(std::uint64_t partition) {
         continue;
       unhush(link, end);
       if (--way.blocked > 0) continue;
-      schedule_.after(0, [this, id, end] { flush(id, end); });
+      const What news{What::Kind::kNotice, link.host[1 - end], end_id(link, 1 - end).value()};
+      schedule_.after(0, news, [this, id, end] { flush(id, end); });
     }
   }
 }
@@ -317,13 +324,17 @@ void Network::flush(std::uint64_t id, std::size_t end) {
   for (const auto& what : waiting) hosts_.when_awake(receiver, what);
 }
 
+What Network::silence_at(const Link& link, std::size_t way) {
+  return What{What::Kind::kDeadline, link.host[1 - way], end_id(link, 1 - way).value()};
+}
+
 void Network::hush(Link& link, std::size_t way) {
   if (link.way[way].hushed++ > 0) return;
   link.way[way].hush_id = next_number_++;
   link.way[way].hushed_us = schedule_.now_us();
-  schedule_.after(config_.silence_us, [this, id = link.id, way, hush = link.way[way].hush_id] {
-    watch_silence(id, way, hush);
-  });
+  schedule_.after(
+      config_.silence_us, silence_at(link, way),
+      [this, id = link.id, way, hush = link.way[way].hush_id] { watch_silence(id, way, hush); });
 }
 
 void Network::unhush(Link& link, std::size_t way) {
@@ -332,7 +343,9 @@ void Network::unhush(Link& link, std::size_t way) {
 
 // The deadline has passed; whoever stood still meanwhile gets a last chance to read.
 void Network::watch_silence(std::uint64_t id, std::size_t way, std::uint64_t hush_id) {
-  schedule_.after(kLastChanceUs, [this, id, way, hush_id] {
+  const auto watched = links_.find(id);
+  if (watched == links_.end()) return;
+  schedule_.after(kLastChanceUs, silence_at(watched->second, way), [this, id, way, hush_id] {
     const auto found = links_.find(id);
     if (found == links_.end()) return;
     const Link& link = found->second;
@@ -344,6 +357,23 @@ void Network::watch_silence(std::uint64_t id, std::size_t way, std::uint64_t hus
     tell_other_end(found->second, listener, core::LinkEnd::kClosed,
                    "the peer closed the connection");
   });
+}
+
+void Network::add_to(Hash& hash) const {
+  for (const auto& [id, link] : links_) {
+    hash.add(id);
+    for (const std::size_t end : {0U, 1U}) {
+      const Direction& way = link.way[end];
+      hash.add(static_cast<std::uint64_t>(link.end[end]));
+      hash.add(way.sent);
+      hash.add(way.hushed);
+      hash.add(way.blocked);
+      hash.add(way.stalled.size());
+    }
+    hash.add(link.severed ? 1 : 0);
+  }
+  hash.add(partitions_.size());
+  for (const auto& [attempt, rank] : attempts_) hash.add(attempt);
 }
 
 }  // namespace tide::sim

@@ -13,13 +13,11 @@
 
 #include "core/actions.hpp"
 #include "sim/chance.hpp"
+#include "sim/hash.hpp"
 #include "sim/scenario.hpp"
 #include "sim/schedule.hpp"
 
 namespace tide::sim {
-
-using HostId = std::uint32_t;  // also its port; 0 is the head
-inline constexpr HostId kHeadHost = 0;
 
 // What a host says of itself in the handshake.
 struct Identity {
@@ -66,21 +64,27 @@ class Network {
   // Sends over the link between two hosts what the first one's core never said. False: there is
   // none.
   bool forge(HostId from, HostId to, const wire::LinkMessage& message, const Bytes& payload);
-  // Breaks one link of the host, both ends notice. False: it has none.
-  bool cut_one(HostId host, std::uint64_t which);
+  // The links of the host that are in use at both ends.
+  [[nodiscard]] std::vector<std::uint64_t> links_of(HostId host) const;
+  [[nodiscard]] HostId made_by(std::uint64_t link) const { return links_.at(link).host[0]; }
+  // Breaks the link; both ends notice.
+  void cut(std::uint64_t link) { sever(links_.at(link)); }
   // Packets from one host to another are lost until the returned number is given to heal().
   std::uint64_t block(std::set<std::pair<HostId, HostId>> directions);
   void heal(std::uint64_t partition);
 
   [[nodiscard]] std::uint64_t messages() const { return messages_; }
   [[nodiscard]] std::size_t open_links() const;
+  // What tells apart two states of the network in which the same messages are under way.
+  void add_to(Hash& hash) const;
 
  private:
   struct Direction {                         // from ends[i] to ends[1 - i]
     std::array<std::uint64_t, 2> last_us{};  // arrival of the last message of each class
-    unsigned hushed = 0;                     // reasons for which nothing new is sent or arrives
-    std::uint64_t hush_id = 0;               // tells one silence from the next
-    std::uint64_t hushed_us = 0;             // since when
+    std::uint64_t sent = 0;
+    unsigned hushed = 0;          // reasons for which nothing new is sent or arrives
+    std::uint64_t hush_id = 0;    // tells one silence from the next
+    std::uint64_t hushed_us = 0;  // since when
     unsigned blocked = 0;
     std::deque<std::function<void()>> stalled;  // waits for the end of the partition
   };
@@ -108,6 +112,7 @@ class Network {
   void sever(Link& link);
   void hush(Link& link, std::size_t way);
   void unhush(Link& link, std::size_t way);
+  static What silence_at(const Link& link, std::size_t way);
   void watch_silence(std::uint64_t link, std::size_t way, std::uint64_t hush_id);
   void fail_connect(HostId from, Rank peer, bool refused, const char* text);
   void flush(std::uint64_t link, std::size_t way);
@@ -120,7 +125,7 @@ class Network {
   std::map<std::uint64_t, Link> links_;
   std::map<std::uint64_t, std::set<std::pair<HostId, HostId>>> partitions_;
   std::map<std::uint64_t, Rank> attempts_;  // connections under way
-  std::uint64_t next_link_ = 1;
+  std::map<HostId, std::uint64_t> connects_;
   std::uint64_t next_number_ = 1;
   std::uint64_t messages_ = 0;
 };

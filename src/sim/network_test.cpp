@@ -119,11 +119,12 @@ TEST_F(NetworkTest, ADarkMachineIsNoAnswer) {
 TEST_F(NetworkTest, ACutIsNoticedAtBothEndsAndLosesWhatIsUnderWay) {
   connected();
   send(1, "lost");
-  EXPECT_TRUE(network.cut_one(1, 0));
+  ASSERT_EQ(network.links_of(1).size(), 1U);
+  network.cut(network.links_of(1)[0]);
   run();
   EXPECT_TRUE(received[2].empty());
   EXPECT_EQ(downs[1].size() + downs[2].size(), 2U);
-  EXPECT_FALSE(network.cut_one(1, 0));
+  EXPECT_TRUE(network.links_of(1).empty());
 }
 
 TEST_F(NetworkTest, AShortPartitionOnlyDelays) {

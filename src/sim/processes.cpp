@@ -31,23 +31,27 @@ std::uint64_t Processes::planned_output(const Scenario& scenario, const JobPlan&
 }
 
 // Only if the host still lives then, and as soon as it can act.
-void Processes::after(HostId host, std::uint64_t delay_us, std::function<void()> what) {
-  world_.schedule().after(delay_us,
+void Processes::after(HostId host, std::uint64_t delay_us, ProcKey key, Step step,
+                      std::function<void()> what) {
+  const std::uint64_t lane = std::uint64_t{key.job.value()} << 32U | key.rank.value();
+  const What name{What::Kind::kProcess, host, lane << 3U | static_cast<std::uint64_t>(step)};
+  world_.schedule().after(delay_us, name,
                           [this, host, what = std::move(what)] { world_.wake(host, what); });
 }
 
 void Processes::spawn(HostId host, const core::SpawnProc& request) {
   const ProcKey key = request.proc;
   Chance chance = chance_of(world_, key);
-  after(host, chance.between(1, kSpawnUs), [this, host, key, window = request.output_window_bytes] {
-    const JobPlan& plan = world_.clients().plan_of(key.job);
-    if (plan.trouble == Trouble::kNotStarted && plan.trouble_rank == key.rank.value()) {
-      world_.post_to_daemon(
-          host, core::ProcSpawnFailed{key, Error{ErrorCode::kNotFound, "no such program"}});
-      return;
-    }
-    begin(host, key, plan, window);
-  });
+  after(host, chance.between(1, kSpawnUs), key, Step::kSpawn,
+        [this, host, key, window = request.output_window_bytes] {
+          const JobPlan& plan = world_.clients().plan_of(key.job);
+          if (plan.trouble == Trouble::kNotStarted && plan.trouble_rank == key.rank.value()) {
+            world_.post_to_daemon(
+                host, core::ProcSpawnFailed{key, Error{ErrorCode::kNotFound, "no such program"}});
+            return;
+          }
+          begin(host, key, plan, window);
+        });
 }
 
 void Processes::begin(HostId host, ProcKey key, const JobPlan& plan, std::uint64_t window) {
@@ -69,7 +73,7 @@ void Processes::begin(HostId host, ProcKey key, const JobPlan& plan, std::uint64
   if (waits || trouble == Trouble::kHang || trouble == Trouble::kStubborn) return;
   const int exit_code = trouble == Trouble::kExitCode ? 3 : 0;
   const int signal = trouble == Trouble::kCrash ? SIGSEGV : 0;
-  after(host, run_us, [this, host, key, exit_code, signal] {
+  after(host, run_us, key, Step::kEnd, [this, host, key, exit_code, signal] {
     exit_code != 0 || signal != 0 ? fail(host, key, exit_code, signal) : end(host, key, 0, 0);
   });
 }
@@ -80,7 +84,7 @@ void Processes::fail(HostId host, ProcKey key, int exit_code, int signal) {
   if (found == running_.end() || found->second.exited) return;
   if (found->second.chance.percent(50)) return end(host, key, exit_code, signal);
   found->second.closed = found->second.quiet = true;
-  after(host, found->second.chance.between(1, 10 * kSpawnUs),
+  after(host, found->second.chance.between(1, 10 * kSpawnUs), key, Step::kFail,
         [this, host, key, exit_code, signal] { end(host, key, exit_code, signal); });
   world_.post_to_daemon(host, core::ProcOutputClosed{key, wire::STDOUT});
   world_.post_to_daemon(host, core::ProcOutputClosed{key, wire::STDERR});
@@ -89,7 +93,7 @@ void Processes::fail(HostId host, ProcKey key, int exit_code, int signal) {
 void Processes::pump(HostId host, ProcKey key) {
   const auto found = running_.find({host, key});
   if (found == running_.end()) return;
-  after(host, found->second.chance.between(1, kStepUs),
+  after(host, found->second.chance.between(1, kStepUs), key, Step::kOutput,
         [this, host, key] { step_output(host, key); });
 }
 
@@ -136,15 +140,16 @@ void Processes::end(HostId host, ProcKey key, int exit_code, int signal) {
 void Processes::signal(HostId host, const core::SignalProc& order) {
   const ProcKey key = order.proc;
   Chance chance = chance_of(world_, key).of(static_cast<std::uint64_t>(order.signal));
-  after(host, chance.between(1, kStepUs), [this, host, key, number = order.signal] {
-    const auto found = running_.find({host, key});
-    if (found == running_.end()) return;
-    if (found->second.exited && number == SIGKILL) {
-      found->second.left = 0;
-      pump(host, key);
-    }
-    if (!found->second.stubborn || number == SIGKILL) end(host, key, 0, number);
-  });
+  after(host, chance.between(1, kStepUs), key, Step::kSignal,
+        [this, host, key, number = order.signal] {
+          const auto found = running_.find({host, key});
+          if (found == running_.end()) return;
+          if (found->second.exited && number == SIGKILL) {
+            found->second.left = 0;
+            pump(host, key);
+          }
+          if (!found->second.stubborn || number == SIGKILL) end(host, key, 0, number);
+        });
 }
 
 void Processes::grant(HostId host, const core::GrantOutput& grant) {
@@ -158,10 +163,11 @@ void Processes::write(HostId host, const core::WriteInput& input) {
   const auto found = running_.find({host, input.proc});
   if (found == running_.end()) return;
   const auto bytes = static_cast<std::uint32_t>(input.data.size());
-  after(host, found->second.chance.between(1, kStepUs), [this, host, key = input.proc, bytes] {
-    if (running_.contains({host, key}))
-      world_.post_to_daemon(host, core::ProcInputTaken{key, bytes});
-  });
+  after(host, found->second.chance.between(1, kStepUs), input.proc, Step::kInput,
+        [this, host, key = input.proc, bytes] {
+          if (running_.contains({host, key}))
+            world_.post_to_daemon(host, core::ProcInputTaken{key, bytes});
+        });
 }
 
 void Processes::host_gone(HostId host) {
@@ -172,7 +178,7 @@ void Processes::host_gone(HostId host) {
 void Processes::sweep(HostId host, JobId job) {
   Chance chance = world_.chance(kPurpose).of(job.value()).of(host);
   if (world_.clients().plan_of(job).trouble == Trouble::kUnendable) return;
-  after(host, chance.between(1, 3 * kStepUs), [this, host, job] {
+  after(host, chance.between(1, 3 * kStepUs), ProcKey{job, {}}, Step::kSweep, [this, host, job] {
     runaways_.erase({host, job});
     world_.post_to_daemon(host, core::JobSwept{job, 0});
   });
@@ -181,6 +187,15 @@ void Processes::sweep(HostId host, JobId job) {
 std::uint64_t Processes::runaways(HostId host, JobId job) const {
   const auto found = runaways_.find({host, job});
   return found == runaways_.end() ? 0 : found->second;
+}
+
+void Processes::add_to(Hash& hash) const {
+  for (const auto& [key, process] : running_) {
+    hash.add(key.first);
+    hash.add(std::uint64_t{key.second.job.value()} << 32U | key.second.rank.value());
+    for (const auto value : {process.left, process.written, process.credit}) hash.add(value);
+    hash.add((process.exited ? 1U : 0U) + (process.closed ? 2U : 0U));
+  }
 }
 
 bool Processes::any_on(HostId host) const {

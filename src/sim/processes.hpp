@@ -27,6 +27,7 @@ class Processes {
   void host_gone(HostId host);
 
   [[nodiscard]] bool any_on(HostId host) const;
+  void add_to(Hash& hash) const;
   // What processes of the job that have ended left behind on the host.
   [[nodiscard]] std::uint64_t runaways(HostId host, JobId job) const;
   // What the process of this job and rank writes, if it is left alone.
@@ -51,7 +52,9 @@ class Processes {
   void step_output(HostId host, core::ProcKey key);
   void end(HostId host, core::ProcKey key, int exit_code, int signal);
   void fail(HostId host, core::ProcKey key, int exit_code, int signal);
-  void after(HostId host, std::uint64_t delay_us, std::function<void()> what);
+  enum class Step : std::uint8_t { kSpawn, kEnd, kFail, kOutput, kSignal, kInput, kSweep };
+  void after(HostId host, std::uint64_t delay_us, core::ProcKey key, Step step,
+             std::function<void()> what);
 
   World& world_;
   std::map<Key, Process> running_;

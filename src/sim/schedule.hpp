@@ -1,59 +1,71 @@
-// What is going to happen, in order of virtual time; things of the same moment in the order in
-// which they were announced.
+// What is going to happen. Usually in order of virtual time, things of the same moment in the order
+// in which they were announced; or, where interleavings are explored, as somebody chooses.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <queue>
-#include <utility>
+#include <map>
 #include <vector>
+
+#include "sim/what.hpp"
 
 namespace tide::sim {
 
 class Schedule {
  public:
   using Action = std::function<void()>;
+  struct Entry {
+    std::uint64_t when_us = 0;
+    std::uint64_t order = 0;  // of announcement
+    std::uint64_t round = 0;  // how many steps led to it, one after the other
+    What what;
+    Action action;
+  };
+  // Chooses one of what is pending; nullptr: it did something itself.
+  using Chooser = std::function<const Entry*(const std::vector<Entry>& pending)>;
 
   [[nodiscard]] std::uint64_t now_us() const { return now_us_; }
   [[nodiscard]] std::uint64_t now_ms() const { return now_us_ / 1000; }
-  [[nodiscard]] bool empty() const { return queue_.empty(); }
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
+  // Something happens without that a timer or another moment has to come first.
+  [[nodiscard]] bool under_way() const { return under_way_ > 0; }
 
-  void after(std::uint64_t delay_us, Action action) {
-    queue_.push(Entry{now_us_ + delay_us, order_++, std::move(action)});
-  }
-  void at_ms(std::uint64_t when_ms, Action action) {
-    const auto when_us = when_ms * 1000;
-    after(when_us > now_us_ ? when_us - now_us_ : 0, std::move(action));
-  }
+  void after(std::uint64_t delay_us, const What& what, Action action);
+  void at_ms(std::uint64_t when_ms, const What& what, Action action);
 
   // Until nothing is left or the time is over; false: the time was over, or too much happened.
-  bool run(std::uint64_t until_ms, std::uint64_t max_steps) {
-    while (!queue_.empty()) {
-      if (queue_.top().when_us > until_ms * 1000 || steps_ >= max_steps) return false;
-      // The queue's own element is about to go: nobody sees that it was emptied.
-      Action action = std::move(const_cast<Entry&>(queue_.top()).action);
-      now_us_ = queue_.top().when_us;
-      queue_.pop();
-      ++steps_;
-      action();
-    }
-    return true;
-  }
+  bool run(std::uint64_t until_ms, std::uint64_t max_steps);
+
+  // ---- where interleavings are explored ----
+  // From now on messages and answers take no time, and the order is that of the chooser.
+  void explore(Chooser chooser) { chooser_ = std::move(chooser); }
+  [[nodiscard]] bool explores() const { return chooser_ != nullptr; }
+  // Another timer of the same host and number replaces it.
+  void drop_timer(HostId host, std::uint64_t timer);
+  // Something that is part of the host's history and was not scheduled.
+  void note(HostId host, std::uint64_t fact);
+  void note_everywhere(std::uint64_t fact);
+  // Of the histories of all hosts, of what is pending, and of the time.
+  [[nodiscard]] std::uint64_t hash() const;
 
  private:
-  struct Entry {
-    std::uint64_t when_us;
-    std::uint64_t order;
-    Action action;
-    bool operator<(const Entry& other) const {
-      return when_us != other.when_us ? when_us > other.when_us : order > other.order;
-    }
+  bool run_chosen(std::uint64_t until_ms, std::uint64_t max_steps);
+  [[nodiscard]] std::uint64_t round_of(const What& what) const;
+  void perform(Entry entry);
+
+  struct Host {
+    std::uint64_t history = 0;
+    std::uint64_t round = 0;
   };
-  std::priority_queue<Entry> queue_;
+  std::vector<Entry> pending_;  // a heap, unless somebody chooses
+  Chooser chooser_;
+  std::map<HostId, Host> hosts_;
+  std::uint64_t pending_hash_ = 0;
+  std::uint64_t round_ = 0;  // of the step under way
   std::uint64_t now_us_ = 0;
   std::uint64_t order_ = 0;
   std::uint64_t steps_ = 0;
+  std::uint64_t under_way_ = 0;
 };
 
 }  // namespace tide::sim

@@ -18,6 +18,8 @@
 
 #include "base/text.hpp"
 #include "sim/campaign.hpp"
+#include "sim/explore.hpp"
+#include "sim/options.hpp"
 #include "sim/reduce.hpp"
 
 namespace tide::sim {
@@ -27,133 +29,39 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kBrokenPromise = 1;
 constexpr int kUsage = 2;
+constexpr int kNotAll = 3;
 constexpr std::size_t kShownLines = 40;
 
-constexpr const char* kHelp =
-    R"(usage: tide sim [OPTION…]
+// Now and then, and on a terminal in place.
+class Progress {
+ public:
+  void show(const std::string& text) {
+    const auto interval = terminal_ ? std::chrono::milliseconds(500) : std::chrono::seconds(30);
+    if (Clock::now() - shown_ < interval) return;
+    shown_ = Clock::now();
+    fmt::print(stderr, "{}{}{}", terminal_ ? "\r" : "", text, terminal_ ? "   " : "\n");
+  }
+  void clear() const {
+    if (terminal_) fmt::print(stderr, "\r\033[K");
+  }
 
-Runs the cores of head and daemons in virtual worlds: network, clock, launchers, processes and clients
-are simulated, faults are drawn from a seed, and every promise is checked. The same seed is the same world.
-
-  --seeds A..B        seeds to run, both included (1..1000)
-  --fresh N           and N seeds that nobody chose; they are printed
-  --minutes M         stop after so long, whatever is left; with no --seeds: seeds as they come
-  --nodes N           so many nodes in every world (drawn: 1 to 40)
-  --radix R           so many children in the tree (drawn: 2, 3, 4 or 64)
-  --faults CLASS,…    only these: cut, crash, freeze, partition, launcher, process, client, lie (each world takes
-                      a random part of them)
-  --at-least N        fail, too, if a class is hit less than N times, or a world not 5 to 30 times in all
-  --threads N         worlds at a time (as many as there are cores)
-  --replay SEED       one world, with all that happens in it
-  --scenario FILE     the same for a world written down, as a failure is
-  --trace FILE        with one world: a trace for chrome://tracing or https://ui.perfetto.dev
-  --quiet             with one world: the verdict only
-
-examples:
-  tide sim --seeds 1..10000
-  tide sim --minutes 5 --faults cut,freeze --nodes 9
-  tide sim --replay 4711 --trace /tmp/world.json
-
-Exit status: 0 all promises held, 1 one was broken (or --at-least not met), 2 the command line is not understood.
-)";
-
-struct Options {
-  std::optional<std::pair<std::uint64_t, std::uint64_t>> seeds;
-  std::uint64_t fresh = 0;
-  std::optional<std::int64_t> minutes;
-  std::optional<std::uint64_t> at_least;
-  ScenarioOptions scenario;
-  unsigned threads = std::max(1U, std::thread::hardware_concurrency());
-  std::optional<std::uint64_t> replay;
-  std::string scenario_file;
-  std::string trace_file;
-  bool quiet = false;
-  bool help = false;
+ private:
+  bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+  Clock::time_point shown_ = Clock::now();
 };
 
-Error usage(std::string text) {
-  return Error{ErrorCode::kInvalidArgument, std::move(text) + "; see tide sim --help"};
-}
-
-Result<std::uint64_t> number(std::string_view option, const std::string& text) {
-  const auto value = parse_int(text);
-  if (!value || *value < 0)
-    return usage(fmt::format("{} takes a number, not '{}'", option, one_line(text)));
-  return static_cast<std::uint64_t>(*value);
-}
-
-Status take_seeds(Options& options, const std::string& text) {
-  const auto dots = text.find("..");
-  const auto first = number("--seeds", text.substr(0, dots));
-  const auto last = dots == std::string::npos ? first : number("--seeds", text.substr(dots + 2));
-  if (!first || !last || *last < *first)
-    return usage(fmt::format("--seeds takes A..B, not '{}'", one_line(text)));
-  options.seeds = {*first, *last};
-  return ok_status();
-}
-
-Status take_faults(Options& options, const std::string& text) {
-  options.scenario.classes.clear();
-  for (const auto& name : split(text, ',')) {
-    const auto found = fault_class_named(name);
-    if (!found) return usage(fmt::format("there is no class of faults '{}'", one_line(name)));
-    options.scenario.classes.insert(*found);
+// The events and what the world did, without what was done on them; of the choices and faults all.
+void show_last_lines(const Journal& journal) {
+  std::vector<const TraceLine*> shown;
+  for (const auto& line : journal.lines()) {
+    if (line.kind != TraceLine::Kind::kAction) shown.push_back(&line);
   }
-  return ok_status();
-}
-
-Status take_number(Options& options, const std::string& option, const std::string& text) {
-  const auto value = number(option, text);
-  if (!value) return value.error();
-  if (option == "--fresh") {
-    options.fresh = *value;
-  } else if (option == "--minutes") {
-    options.minutes = static_cast<std::int64_t>(*value);
-  } else if (option == "--at-least") {
-    options.at_least = *value;
-  } else if (option == "--threads") {
-    options.threads = static_cast<unsigned>(std::clamp<std::uint64_t>(*value, 1, 1024));
-  } else if (option == "--replay") {
-    options.replay = *value;
-  } else if (option == "--nodes" && *value >= 1 && *value <= 100'000) {
-    options.scenario.nodes = static_cast<std::uint32_t>(*value);
-  } else if (option == "--radix" && *value >= 2 && *value <= 1'000) {
-    options.scenario.radix = static_cast<std::uint32_t>(*value);
-  } else {
-    return usage(fmt::format("{} can't be {}", option, *value));
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const bool last = i + kShownLines >= shown.size();
+    const bool chosen = shown[i]->text.starts_with("choice: ");
+    if (last || chosen || shown[i]->text.starts_with("fault: "))
+      fmt::print("{}\n", readable(*shown[i]));
   }
-  return ok_status();
-}
-
-Result<Options> parse(const std::vector<std::string>& words) {
-  Options options;
-  static constexpr std::array kNumbers = {"--fresh",  "--minutes", "--at-least", "--threads",
-                                          "--replay", "--nodes",   "--radix"};
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    if (word == "--help" || word == "-h")
-      options.help = true;
-    else if (word == "--quiet")
-      options.quiet = true;
-    if (options.help || word == "--quiet") continue;
-    const bool is_number = std::ranges::find(kNumbers, word) != kNumbers.end();
-    const bool known = is_number || word == "--seeds" || word == "--faults" ||
-                       word == "--scenario" || word == "--trace";
-    if (!known) return usage(fmt::format("there is no option '{}'", one_line(word)));
-    if (i + 1 == words.size()) return usage(fmt::format("{} needs a value", word));
-    const std::string& value = words[++i];
-    Status taken = ok_status();
-    if (is_number)
-      taken = take_number(options, word, value);
-    else if (word == "--seeds")
-      taken = take_seeds(options, value);
-    else if (word == "--faults")
-      taken = take_faults(options, value);
-    else
-      (word == "--scenario" ? options.scenario_file : options.trace_file) = value;
-    if (!taken) return taken.error();
-  }
-  return options;
 }
 
 // ---- one world ----
@@ -166,16 +74,10 @@ Result<Scenario> scenario_to_replay(const Options& options) {
   return read_scenario(text);
 }
 
-int replay(const Options& options) {
-  const auto scenario = scenario_to_replay(options);
-  if (!scenario) {
-    fmt::print(stderr, "tide sim: {}\n", scenario.error().message);
-    return kUsage;
-  }
-  Journal journal(/*keep_lines=*/true);
-  const auto failure = run_scenario(*scenario, journal);
+int tell_story(const Options& options, const Scenario& scenario, const Journal& journal,
+               const std::optional<Failure>& failure) {
   if (!options.quiet) {
-    fmt::print("{}", to_text(*scenario));
+    fmt::print("{}", to_text(scenario));
     for (const auto& line : journal.lines()) fmt::print("{}\n", readable(line));
   }
   if (!options.trace_file.empty()) {
@@ -192,6 +94,17 @@ int replay(const Options& options) {
   return failure ? kBrokenPromise : 0;
 }
 
+int replay(const Options& options) {
+  const auto scenario = scenario_to_replay(options);
+  if (!scenario) {
+    fmt::print(stderr, "tide sim: {}\n", scenario.error().message);
+    return kUsage;
+  }
+  Journal journal(/*keep_lines=*/true);
+  const auto failure = run_scenario(*scenario, journal);
+  return tell_story(options, *scenario, journal, failure);
+}
+
 // ---- many worlds ----
 
 void show_failure(const FailedSeed& failed, const ScenarioOptions& options) {
@@ -203,13 +116,8 @@ void show_failure(const FailedSeed& failed, const ScenarioOptions& options) {
   fmt::print("made smaller in {} runs: {} of {} faults, {} of {} jobs, {} of {} nodes\n",
              reduced.runs, reduced.scenario.faults.size(), whole.faults.size(),
              reduced.scenario.jobs.size(), whole.jobs.size(), reduced.scenario.nodes, whole.nodes);
-  std::vector<std::string> shown;
-  for (const auto& line : journal.lines()) {
-    if (line.kind != TraceLine::Kind::kAction) shown.push_back(readable(line));
-  }
-  const auto skip = shown.size() > kShownLines ? shown.size() - kShownLines : 0;
   fmt::print("the last events of it:\n");
-  for (std::size_t i = skip; i < shown.size(); ++i) fmt::print("{}\n", shown[i]);
+  show_last_lines(journal);
   if (again) fmt::print("  -> {}\n", again->text);
   const auto path = fmt::format("tide-sim-{}.scenario", failed.seed);
   std::ofstream file(path);
@@ -275,17 +183,13 @@ int run_many(const Options& options) {
     const auto end = begin + std::chrono::minutes(*options.minutes);
     campaign.stop = [end] { return Clock::now() >= end; };
   }
-  const bool terminal = ::isatty(STDERR_FILENO) == 1;
-  auto shown = begin;
+  Progress progress;
   campaign.progress = [&](const Counts& counts, std::uint64_t failures) {
-    const auto interval = terminal ? std::chrono::milliseconds(500) : std::chrono::seconds(30);
-    if (Clock::now() - shown < interval) return;
-    shown = Clock::now();
-    fmt::print(stderr, "{}{} worlds, {} faults, {} broken promises{}", terminal ? "\r" : "",
-               counts.worlds, counts.faults_in_all(), failures, terminal ? "   " : "\n");
+    progress.show(fmt::format("{} worlds, {} faults, {} broken promises", counts.worlds,
+                              counts.faults_in_all(), failures));
   };
   const auto result = run_campaign(campaign);
-  if (terminal) fmt::print(stderr, "\r\033[K");
+  progress.clear();
   show_summary(result, std::chrono::duration<double>(Clock::now() - begin).count());
   for (const auto& failed : result.failures)
     fmt::print("  seed {}: {}\n", failed.seed, failed.failure.text);
@@ -294,12 +198,66 @@ int run_many(const Options& options) {
   return result.failures.empty() && enough ? 0 : kBrokenPromise;
 }
 
+// ---- all interleavings of small ones ----
+
+int replay_path(const Options& options) {
+  Journal journal(/*keep_lines=*/true);
+  const auto failure = replay(options.explore, *options.path, journal);
+  return tell_story(options, small_worlds(options.explore)[options.path->world], journal, failure);
+}
+
+std::string class_names(const FaultClasses& classes) {
+  std::string names;
+  for (const auto each : classes) names += (names.empty() ? "" : ",") + std::string(name_of(each));
+  return names;
+}
+
+// The story up to the broken promise, and how to see all of it.
+void show_broken_path(const ExploreOptions& options, const Explored& explored) {
+  Journal journal(/*keep_lines=*/true);
+  const auto again = replay(options, *explored.broken, journal);
+  fmt::print("\nan interleaving breaks a promise\n  {}\nits choices, and the last events of it:\n",
+             explored.failure->text);
+  show_last_lines(journal);
+  if (again) fmt::print("  -> {}\n", again->text);
+  fmt::print(
+      "replay: tide sim --exhaustive --nodes {} --jobs {} --radix {} --faults {} --path {}\n",
+      options.nodes, options.jobs, options.radix, class_names(options.classes),
+      to_text(*explored.broken));
+}
+
+int explore_all(const Options& options) {
+  auto explore_options = options.explore;
+  const auto begin = Clock::now();
+  if (options.minutes) {
+    const auto end = begin + std::chrono::minutes(*options.minutes);
+    explore_options.stop = [end] { return Clock::now() >= end; };
+  }
+  Progress progress;
+  explore_options.progress = [&](std::uint64_t states, std::uint64_t runs) {
+    progress.show(fmt::format("{} states, {} runs", states, runs));
+  };
+  const auto explored = explore(explore_options);
+  progress.clear();
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  fmt::print("{} states visited in {} runs, {:.1f} s: {} worlds of {} daemons and {} jobs\n",
+             explored.states, explored.runs, seconds, explored.worlds, explore_options.nodes,
+             explore_options.jobs);
+  fmt::print("  {} runs with a fault, {} runs to a new end\n", explored.faults, explored.ends);
+  fmt::print("  {}: at most {} departures from the usual order, a fault is one of them\n",
+             explored.complete ? "everything within the bound" : "NOT everything within the bound",
+             explore_options.departures);
+  fmt::print("{} broken promises\n", explored.failure ? 1 : 0);
+  if (explored.failure) show_broken_path(explore_options, explored);
+  return explored.failure ? kBrokenPromise : explored.complete ? 0 : kNotAll;
+}
+
 }  // namespace
 }  // namespace tide::sim
 
 int main(int argc, char** argv) try {
   using namespace tide::sim;
-  const auto options = parse({argv + 1, argv + argc});
+  const auto options = parse_options({argv + 1, argv + argc});
   if (!options) {
     fmt::print(stderr, "tide sim: {}\n", options.error().message);
     return kUsage;
@@ -308,6 +266,7 @@ int main(int argc, char** argv) try {
     std::fputs(kHelp, stdout);
     return 0;
   }
+  if (options->exhaustive) return options->path ? replay_path(*options) : explore_all(*options);
   return options->replay || !options->scenario_file.empty() ? replay(*options) : run_many(*options);
 } catch (const std::exception& problem) {
   std::fprintf(stderr, "tide sim: %s\n", problem.what());

@@ -15,6 +15,8 @@ namespace {
 
 enum Purpose : std::uint64_t { kNetworkPurpose = 1, kIncarnationPurpose, kTimerPurpose };
 
+constexpr HostId kForeignHosts = 500'000;
+
 // Virtual time is free; a world that is still busy after all this will be busy for ever.
 constexpr std::uint64_t kPatienceMs = 600'000;
 constexpr std::uint64_t kMaxSteps = 5'000'000;
@@ -124,6 +126,7 @@ class World::HeadObserver final : public core::StepObserver<core::HeadEvent> {
   explicit HeadObserver(World& world) : world_(world) {}
   void on_step(const core::HeadEvent& event, const core::Actions& actions,
                std::uint64_t now_ms) override {
+    if (world_.schedule_.explores()) world_.schedule_.note(kHeadHost, event.index());
     if (world_.journal_.keeps_lines()) write_down(event, actions);
     world_.checks_->on_head_step(event, actions, now_ms);
   }
@@ -144,6 +147,7 @@ class World::DaemonObserver final : public core::StepObserver<core::DaemonEvent>
   DaemonObserver(World& world, HostId self) : world_(world), self_(self) {}
   void on_step(const core::DaemonEvent& event, const core::Actions& actions,
                std::uint64_t /*now_ms*/) override {
+    if (world_.schedule_.explores()) world_.schedule_.note(self_, event.index());
     if (world_.journal_.keeps_lines()) {
       const auto now = world_.schedule_.now_us();
       world_.journal_.line(now, self_, TraceLine::Kind::kEvent, describe(event));
@@ -180,7 +184,7 @@ World::~World() = default;
 // ---- hosts ----
 
 HostId World::make_host(const core::LaunchTarget& target, bool foreign) {
-  const HostId id = next_host_++;
+  const HostId id = target.rank.value() + (foreign ? kForeignHosts : 0);
   Host& host = hosts_[id];
   host.id = id;
   host.identity = Identity{target.rank, target.incarnation, target.campaign};
@@ -261,10 +265,13 @@ void World::perform_common(HostId self, core::Action& action) {
 
 // Timers are never early and now and then late.
 void World::start_timer(HostId self, const core::StartTimer& timer) {
+  const What what{What::Kind::kTimer, self, 0, timer.timer};
+  if (schedule_.explores()) schedule_.drop_timer(self, timer.timer);
   Chance chance = chance_.of(kTimerPurpose).of(self).of(timer.generation);
-  const auto late_us = chance.percent(10) ? chance.below(20'000) : chance.below(300);
+  const auto drawn_us = chance.percent(10) ? chance.below(20'000) : chance.below(300);
+  const auto late_us = schedule_.explores() ? 0 : drawn_us;
   const core::TimerFired fired{timer.timer, timer.generation};
-  schedule_.after(std::uint64_t{timer.after_ms} * 1000 + late_us, [this, self, fired] {
+  schedule_.after(std::uint64_t{timer.after_ms} * 1000 + late_us, what, [this, self, fired] {
     when_awake(self, [this, self, fired] { post(self, fired); });
   });
 }
@@ -278,11 +285,11 @@ void World::run() {
     start.nodes.push_back(core::NodeRequest{fmt::format("v{}", i), scenario_.slots,
                                             Incarnation(incarnations.next())});
   }
-  schedule_.after(0, [this, start] { post_to_head(start); });
+  schedule_.after(0, What{What::Kind::kStart}, [this, start] { post_to_head(start); });
   plan_faults();
   clients_->plan_all();
   if (scenario_.take_down_ms) {
-    schedule_.at_ms(*scenario_.take_down_ms, [this] { request_down(); });
+    schedule_.at_ms(*scenario_.take_down_ms, What{}, [this] { request_down(); });
   }
   expect_quiet(scenario_.calm_ms());
   if (!head_exited_) {
@@ -297,6 +304,20 @@ void World::run() {
   counts.messages += network_.messages();
   counts.virtual_ms += schedule_.now_ms();
   if (!ready_) ++counts.failed_starts;
+}
+
+// The histories of the hosts determine the cores, because these are deterministic.
+std::uint64_t World::state_hash() const {
+  Hash hash{schedule_.hash(), head_exited_ ? 1U : 0U, clients_->down_requested() ? 1U : 0U};
+  for (const auto& [id, host] : hosts_) {
+    hash.add(id);
+    hash.add((host.alive ? 1U : 0U) + (host.powered ? 2U : 0U));
+    hash.add(host.frozen);
+    hash.add(host.held.size());
+  }
+  network_.add_to(hash);
+  processes_->add_to(hash);
+  return hash.value();
 }
 
 void World::request_down() {

@@ -42,6 +42,20 @@ class World final : private Hosts {
   // Those of the scenario that could not be applied: nobody was left, or the DVM had ended.
   [[nodiscard]] std::vector<Fault> faults_left() const;
 
+  // ---- where interleavings are explored ----
+  // A fault here and now.
+  struct Strike {
+    FaultKind kind = FaultKind::kCut;
+    HostId host = kHeadHost;
+    std::uint64_t which = 0;                  // a link, for a cut; a number, for a lie
+    std::uint32_t other = Fault::kEverybody;  // as in a fault, but a host
+    std::uint64_t for_ms = 0;
+  };
+  [[nodiscard]] std::vector<Strike> possible_strikes(const FaultClasses& classes) const;
+  // False: it makes no difference now.
+  bool strike(const Strike& strike);
+  [[nodiscard]] std::uint64_t state_hash() const;
+
   // ---- for the parts of the world ----
   struct Host {
     HostId id = 0;
@@ -61,6 +75,7 @@ class World final : private Hosts {
 
   [[nodiscard]] const Scenario& scenario() const { return scenario_; }
   [[nodiscard]] Schedule& schedule() { return schedule_; }
+  [[nodiscard]] const Schedule& schedule() const { return schedule_; }
   [[nodiscard]] std::uint64_t now_ms() const { return schedule_.now_ms(); }
   [[nodiscard]] Journal& journal() { return journal_; }
   [[nodiscard]] const core::HeadCore& head() const { return *head_core_; }
@@ -110,7 +125,7 @@ class World final : private Hosts {
   [[nodiscard]] HostId choose_living(std::uint32_t target) const;
   void freeze(HostId host, std::uint64_t for_ms);
   void thaw(HostId host);
-  void part(const Fault& fault);
+  void part(const Strike& fault);
   bool lie(std::uint32_t number);
   bool lie_from(HostId host, Chance chance);
 
@@ -123,7 +138,6 @@ class World final : private Hosts {
   Schedule schedule_;
   Network network_;
   std::map<HostId, Host> hosts_;
-  HostId next_host_ = 1;
   std::map<Rank, bool> launch_cancelled_;
   std::set<std::size_t> applied_;  // faults of the scenario, by their place in it
   std::unique_ptr<core::HeadCore> head_core_;
