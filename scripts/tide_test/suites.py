@@ -17,6 +17,7 @@ PROGRAM_LIMIT_S = 300
 LANE_LIMIT_S = 1200
 BENCH_LIMIT_S = 120
 WORLDS_LIMIT_S = 600
+EXHAUSTIVE_STATES = 200_000_000  # eight bytes each, twice that while a table grows
 SEEDS_PER_HIT = 10  # of each class of faults: 1,000 hits in 10,000 seeds
 LONG_FACTOR = 6  # what --long may take, against the usual limits and budgets
 ASAN_TIME_SCALE = 4
@@ -115,11 +116,32 @@ def _run_worlds(context, log, preset, seeds, fresh, extra=None):
     return Case("sim", f"{seeds + fresh}-worlds", PASSED if outcome.ok else FAILED, text, outcome.seconds)
 
 
+# (daemons, jobs, departures, classes of faults): all interleavings within these bounds
+EVERY_FAULT = "cut,crash,freeze,partition,launcher,process,client,lie"
+EXHAUSTIVE = [(4, 2, 1, EVERY_FAULT), (2, 1, 2, EVERY_FAULT)]
+EXHAUSTIVE_LONG = [(2, 2, 2, EVERY_FAULT), (3, 1, 2, "cut,crash")]
+
+
+def _run_exhaustive(context, log, bounds):
+    """All interleavings of a small world; it is a failure if a limit comes before the last."""
+    nodes, jobs, departures, faults = map(str, bounds)
+    argv = [context.builds.bin(context.preset) / "tide-sim", "--exhaustive", "--nodes", nodes, "--jobs", jobs,
+            "--departures", departures, "--faults", faults, "--limit", str(EXHAUSTIVE_STATES)]
+    with pytest_lane.scratch_folder() as scratch:
+        env = context.environment(context.preset, scratch)
+        outcome = run_logged(argv, log, context.limit(WORLDS_LIMIT_S), env=env, cwd=scratch)
+    text = "" if outcome.ok else f"{outcome.describe()}\n{tail(log, 60)}"
+    name = f"exhaustive-{nodes}-daemons-{jobs}-jobs-{departures}-departures"
+    return Case("sim", name, PASSED if outcome.ok else FAILED, text, outcome.seconds)
+
+
 def _run_sim(context, log):
     cases = _run_programs(context, log, context.preset, lambda name: name == SIM)
     if context.builds.ensure(context.preset):
         return cases
     seeds, fresh = (200_000, 20_000) if context.long else (10_000, 500)
+    cases += [_run_exhaustive(context, log, bounds)
+              for bounds in EXHAUSTIVE + (EXHAUSTIVE_LONG if context.long else [])]
     return cases + [_run_worlds(context, log, context.preset, seeds, fresh)]
 
 
@@ -247,7 +269,7 @@ SUITES = [
     Suite("lint", 15, "room order, lengths, wording; and that these checks can fail", _run_lint),
     Suite("tidy", 300, "clang-tidy, remembered per file", _run_tidy),
     Suite("unit", 60, "unit tests beside the code", _run_unit),
-    Suite("sim", 240, "the core in ten thousand virtual worlds", _run_sim),
+    Suite("sim", 240, "the core in ten thousand virtual worlds, and in all interleavings of small ones", _run_sim),
     Suite("mutation", 90, "defects put into the core are noticed", _run_mutation, MUTATION_LONG_S),
     Suite("fuzz", 150, "decoders of outside bytes under libFuzzer", _run_fuzz, long_budget_s=2700),
     Suite("system", 240, "the real programs on this machine", _run_system),

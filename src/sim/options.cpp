@@ -30,7 +30,7 @@ are simulated, faults are drawn from a seed, and every promise is checked. The s
   --quiet             with one world: the verdict only
 
 All interleavings of a small world, instead of some of large ones:
-  --exhaustive        one head, some daemons, two jobs, at most one fault of each kind in every state
+  --exhaustive        a head, its daemons and two jobs; in every state each of the faults, one in a run
   --nodes N           so many daemons (3; 4 at most)
   --jobs N            so many jobs (2 at most)
   --departures D      that depart at most D times from the usual order; the fault is one of them (1)
@@ -131,6 +131,20 @@ Status take_number(Options& options, const std::string& option, const std::strin
   return ok_status();
 }
 
+// Options that mean nothing with the others are a mistake, not to be passed over.
+Status check_together(const Options& options, const std::vector<std::string>& words) {
+  static constexpr std::array kOnlyExhaustive = {"--jobs", "--departures", "--limit", "--path"};
+  static constexpr std::array kNeverExhaustive = {"--seeds", "--fresh", "--at-least", "--replay",
+                                                  "--scenario"};
+  for (const auto& word : words) {
+    if (!options.exhaustive && std::ranges::find(kOnlyExhaustive, word) != kOnlyExhaustive.end())
+      return usage(word + " goes with --exhaustive");
+    if (options.exhaustive && std::ranges::find(kNeverExhaustive, word) != kNeverExhaustive.end())
+      return usage(word + " does not go with --exhaustive");
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 Result<Options> parse_options(const std::vector<std::string>& words) {
@@ -166,6 +180,8 @@ Result<Options> parse_options(const std::vector<std::string>& words) {
       (word == "--scenario" ? options.scenario_file : options.trace_file) = value;
     if (!taken) return taken.error();
   }
+  if (options.help) return options;
+  if (const auto together = check_together(options, words); !together) return together.error();
   return options.exhaustive ? for_exploring(std::move(options)) : Result<Options>(options);
 }
 

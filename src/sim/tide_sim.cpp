@@ -107,6 +107,22 @@ int replay(const Options& options) {
 
 // ---- many worlds ----
 
+std::string class_names(const FaultClasses& classes) {
+  std::string names;
+  for (const auto each : classes) names += (names.empty() ? "" : ",") + std::string(name_of(each));
+  return names;
+}
+
+// What draws the same worlds again.
+std::string words_for(const ScenarioOptions& options) {
+  std::string words;
+  if (options.nodes) words += fmt::format(" --nodes {}", *options.nodes);
+  if (options.radix) words += fmt::format(" --radix {}", *options.radix);
+  if (options.classes.size() < kFaultClasses.size())
+    words += " --faults " + class_names(options.classes);
+  return words;
+}
+
 void show_failure(const FailedSeed& failed, const ScenarioOptions& options) {
   fmt::print("\nseed {} breaks a promise\n  {}\n", failed.seed, failed.failure.text);
   const auto whole = draw_scenario(failed.seed, options);
@@ -122,7 +138,7 @@ void show_failure(const FailedSeed& failed, const ScenarioOptions& options) {
   const auto path = fmt::format("tide-sim-{}.scenario", failed.seed);
   std::ofstream file(path);
   file << "# " << failed.failure.text << "\n" << to_text(reduced.scenario);
-  fmt::print("replay: tide sim --replay {}{}\n", failed.seed,
+  fmt::print("replay: tide sim --replay {}{}{}\n", failed.seed, words_for(options),
              file ? fmt::format("   or, made smaller: tide sim --scenario {}", path) : "");
 }
 
@@ -204,12 +220,6 @@ int replay_path(const Options& options) {
   Journal journal(/*keep_lines=*/true);
   const auto failure = replay(options.explore, *options.path, journal);
   return tell_story(options, small_worlds(options.explore)[options.path->world], journal, failure);
-}
-
-std::string class_names(const FaultClasses& classes) {
-  std::string names;
-  for (const auto each : classes) names += (names.empty() ? "" : ",") + std::string(name_of(each));
-  return names;
 }
 
 // The story up to the broken promise, and how to see all of it.

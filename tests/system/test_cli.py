@@ -300,6 +300,16 @@ def test_sim_passes_on_what_it_is_given(shared_dvm):
     assert done.stderr == "tide sim: --seeds takes A..B, not 'two words'; see tide sim --help\n"
 
 
+def test_sim_tries_all_interleavings(shared_dvm):
+    done = shared_dvm.tool("tide", "sim", "--exhaustive", "--nodes", "1", "--jobs", "1")
+    assert done.returncode == 0 and " states visited in " in done.stdout
+    assert "everything within the bound" in done.stdout and done.stdout.endswith("0 broken promises\n")
+    done = shared_dvm.tool("tide", "sim", "--exhaustive", "--departures", "2", "--limit", "100")
+    assert done.returncode == 3 and "NOT everything" in done.stdout
+    done = shared_dvm.tool("tide", "sim", "--exhaustive", "--path", "0/5:1", "--quiet")
+    assert done.returncode == 0 and done.stdout == "every promise held\n"
+
+
 def test_version(shared_dvm):
     versions = {shared_dvm.tool(name, "--version").stdout.split()[-1] for name in ("tide", "prun", "prte", "prted")}
     assert len(versions) == 1
