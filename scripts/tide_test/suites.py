@@ -104,16 +104,22 @@ def _run_unit(context, log):
     return _run_programs(context, log, context.preset, lambda name: name != SIM)
 
 
-def _run_worlds(context, log, preset, seeds, fresh, extra=None):
-    """Worlds of the simulator: chosen seeds, and some that nobody ran before. Each meets 5 to 30
-    faults, and every class of them is met often."""
-    argv = [context.builds.bin(preset) / "tide-sim", "--seeds", f"1..{seeds}", "--fresh", str(fresh),
-            "--at-least", str(seeds // SEEDS_PER_HIT)]
+def _run_simulator(context, log, name, words, preset=None, extra=None):
+    """One run of tide-sim as one case. What it writes about a failure goes into a scratch folder."""
+    preset = preset or context.preset
+    argv = [context.builds.bin(preset) / "tide-sim", *map(str, words)]
     with pytest_lane.scratch_folder() as scratch:
         env = context.environment(preset, scratch, extra)
         outcome = run_logged(argv, log, context.limit(WORLDS_LIMIT_S), env=env, cwd=scratch)
     text = "" if outcome.ok else f"{outcome.describe()}\n{tail(log, 60)}"
-    return Case("sim", f"{seeds + fresh}-worlds", PASSED if outcome.ok else FAILED, text, outcome.seconds)
+    return Case("sim", name, PASSED if outcome.ok else FAILED, text, outcome.seconds)
+
+
+def _run_worlds(context, log, preset, seeds, fresh, extra=None):
+    """Worlds of the simulator: chosen seeds, and some that nobody ran before. Each meets 5 to 30
+    faults, and every class of them is met often."""
+    words = ["--seeds", f"1..{seeds}", "--fresh", fresh, "--at-least", seeds // SEEDS_PER_HIT]
+    return _run_simulator(context, log, f"{seeds + fresh}-worlds", words, preset, extra)
 
 
 # (daemons, jobs, departures, classes of faults): all interleavings within these bounds
@@ -124,15 +130,19 @@ EXHAUSTIVE_LONG = [(2, 2, 2, EVERY_FAULT), (3, 1, 2, "cut,crash")]
 
 def _run_exhaustive(context, log, bounds):
     """All interleavings of a small world; it is a failure if a limit comes before the last."""
-    nodes, jobs, departures, faults = map(str, bounds)
-    argv = [context.builds.bin(context.preset) / "tide-sim", "--exhaustive", "--nodes", nodes, "--jobs", jobs,
-            "--departures", departures, "--faults", faults, "--limit", str(EXHAUSTIVE_STATES)]
-    with pytest_lane.scratch_folder() as scratch:
-        env = context.environment(context.preset, scratch)
-        outcome = run_logged(argv, log, context.limit(WORLDS_LIMIT_S), env=env, cwd=scratch)
-    text = "" if outcome.ok else f"{outcome.describe()}\n{tail(log, 60)}"
-    name = f"exhaustive-{nodes}-daemons-{jobs}-jobs-{departures}-departures"
-    return Case("sim", name, PASSED if outcome.ok else FAILED, text, outcome.seconds)
+    nodes, jobs, departures, faults = bounds
+    words = ["--exhaustive", "--nodes", nodes, "--jobs", jobs, "--departures", departures, "--faults", faults,
+             "--limit", EXHAUSTIVE_STATES]
+    return _run_simulator(context, log, f"exhaustive-{nodes}-daemons-{jobs}-jobs-{departures}-departures", words)
+
+
+# (daemons, radix) of huge worlds, whose figures must be those of the formulas
+SCALES = [(100_000, 64), (100_000, 32)]
+
+
+def _run_scale(context, log, scale):
+    daemons, radix = scale
+    return _run_simulator(context, log, f"scale-{daemons}-daemons-radix-{radix}", ["--scale", daemons, "--radix", radix])
 
 
 def _run_sim(context, log):
@@ -142,6 +152,7 @@ def _run_sim(context, log):
     seeds, fresh = (200_000, 20_000) if context.long else (10_000, 500)
     cases += [_run_exhaustive(context, log, bounds)
               for bounds in EXHAUSTIVE + (EXHAUSTIVE_LONG if context.long else [])]
+    cases += [_run_scale(context, log, scale) for scale in SCALES]
     return cases + [_run_worlds(context, log, context.preset, seeds, fresh)]
 
 
@@ -269,7 +280,7 @@ SUITES = [
     Suite("lint", 15, "room order, lengths, wording; and that these checks can fail", _run_lint),
     Suite("tidy", 300, "clang-tidy, remembered per file", _run_tidy),
     Suite("unit", 60, "unit tests beside the code", _run_unit),
-    Suite("sim", 240, "the core in ten thousand virtual worlds, and in all interleavings of small ones", _run_sim),
+    Suite("sim", 240, "the core in ten thousand virtual worlds, all interleavings of small ones, a huge one", _run_sim),
     Suite("mutation", 90, "defects put into the core are noticed", _run_mutation, MUTATION_LONG_S),
     Suite("fuzz", 150, "decoders of outside bytes under libFuzzer", _run_fuzz, long_budget_s=2700),
     Suite("system", 240, "the real programs on this machine", _run_system),

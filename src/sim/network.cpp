@@ -11,6 +11,8 @@ constexpr std::uint64_t kFirstRetryUs = 1'000'000;
 constexpr std::uint64_t kConnectsOfAHost = 100'000;  // more than there can be in one world
 constexpr std::uint64_t kLastChanceUs = 50'000;  // as the real net: what lies in the socket counts
 
+}  // namespace
+
 core::LinkEnd end_of(wire::GoodbyeReason reason) {
   switch (reason) {
     case wire::GOODBYE_DECLARED_DEAD:
@@ -23,8 +25,6 @@ core::LinkEnd end_of(wire::GoodbyeReason reason) {
       return core::LinkEnd::kClosed;
   }
 }
-
-}  // namespace
 
 std::uint64_t Network::delay(Chance& chance) const {
   const std::uint64_t typical = config_.latency_us;

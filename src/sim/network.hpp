@@ -26,6 +26,9 @@ struct Identity {
   std::uint32_t campaign = 0;
 };
 
+// How the other end hears of it.
+core::LinkEnd end_of(wire::GoodbyeReason reason);
+
 // What the network needs to know about hosts, and whom it tells what.
 class Hosts {
  public:

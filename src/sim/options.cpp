@@ -37,13 +37,19 @@ All interleavings of a small world, instead of some of large ones:
   --limit STATES      stop after so many (5000000); with --minutes: after so long
   --path PATH         one of the interleavings, with all that happens in it, as a failure names it
 
+One huge world without faults, instead:
+  --scale N           N daemons (up to 1000000): a start, a broadcast, a job on all, a loss; what is counted is held
+                      against the formulas of the tree
+  --radix R           with so many children in the tree (64)
+
 examples:
   tide sim --seeds 1..10000
   tide sim --minutes 5 --faults cut,freeze --nodes 9
   tide sim --replay 4711 --trace /tmp/world.json
   tide sim --exhaustive --nodes 2 --departures 2 --faults cut,crash
+  tide sim --scale 100000 --radix 32
 
-Exit status: 0 all promises held, 1 one was broken (or --at-least not met), 2 the command line is not understood, 3 a limit
+Exit status: 0 all promises held, 1 one was broken (or --at-least not met, or a formula), 2 the command line is not understood, 3 a limit
 came before all interleavings within the bound were tried.
 )";
 
@@ -123,6 +129,8 @@ Status take_number(Options& options, const std::string& option, const std::strin
     options.replay = *value;
   } else if (option == "--nodes" && *value >= 1 && *value <= 100'000) {
     options.scenario.nodes = static_cast<std::uint32_t>(*value);
+  } else if (option == "--scale" && *value >= 1 && *value <= 1'000'000) {
+    options.scale = static_cast<std::uint32_t>(*value);
   } else if (option == "--radix" && *value >= 2 && *value <= 1'000) {
     options.scenario.radix = static_cast<std::uint32_t>(*value);
   } else {
@@ -136,7 +144,11 @@ Status check_together(const Options& options, const std::vector<std::string>& wo
   static constexpr std::array kOnlyExhaustive = {"--jobs", "--departures", "--limit", "--path"};
   static constexpr std::array kNeverExhaustive = {"--seeds", "--fresh", "--at-least", "--replay",
                                                   "--scenario"};
+  static constexpr std::array kWithScale = {"--scale", "--radix"};
   for (const auto& word : words) {
+    const bool is_option = word.starts_with("--");
+    if (options.scale && is_option && std::ranges::find(kWithScale, word) == kWithScale.end())
+      return usage(word + " does not go with --scale");
     if (!options.exhaustive && std::ranges::find(kOnlyExhaustive, word) != kOnlyExhaustive.end())
       return usage(word + " goes with --exhaustive");
     if (options.exhaustive && std::ranges::find(kNeverExhaustive, word) != kNeverExhaustive.end())
@@ -151,7 +163,7 @@ Result<Options> parse_options(const std::vector<std::string>& words) {
   Options options;
   static constexpr std::array kNumbers = {"--fresh",      "--minutes", "--at-least", "--threads",
                                           "--replay",     "--nodes",   "--radix",    "--jobs",
-                                          "--departures", "--limit"};
+                                          "--departures", "--limit",   "--scale"};
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
     if (word == "--help" || word == "-h")

@@ -28,6 +28,7 @@ struct Options {
   bool exhaustive = false;
   ExploreOptions explore;
   std::optional<Path> path;
+  std::optional<std::uint32_t> scale;  // so many daemons
   std::string scenario_file;
   std::string trace_file;
   bool quiet = false;

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "sim/network.hpp"
+
 namespace tide::sim {
 namespace {
 
@@ -12,19 +14,6 @@ constexpr std::uint64_t kReapUs = 1'000;   // until the launcher tells of a daem
 constexpr std::uint64_t kSpawnUs = 1'000;  // a fork and an exec
 constexpr std::uint64_t kSweepUs = 10;
 constexpr std::uint32_t kCampaign = 1;
-
-core::LinkEnd end_of(wire::GoodbyeReason reason) {
-  switch (reason) {
-    case wire::GOODBYE_DECLARED_DEAD:
-      return core::LinkEnd::kDeclaredDead;
-    case wire::GOODBYE_MOVED:
-      return core::LinkEnd::kMoved;
-    case wire::GOODBYE_REFUSED:
-      return core::LinkEnd::kRefused;
-    default:
-      return core::LinkEnd::kClosed;
-  }
-}
 
 core::HeadConfig head_config(std::uint32_t radix) {
   core::HeadConfig config;

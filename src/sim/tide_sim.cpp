@@ -21,6 +21,7 @@
 #include "sim/explore.hpp"
 #include "sim/options.hpp"
 #include "sim/reduce.hpp"
+#include "sim/scale.hpp"
 
 namespace tide::sim {
 namespace {
@@ -262,6 +263,20 @@ int explore_all(const Options& options) {
   return explored.failure ? kBrokenPromise : explored.complete ? 0 : kNotAll;
 }
 
+// ---- a huge one ----
+
+int measure(const Options& options) {
+  ScaleOptions scale;
+  scale.daemons = *options.scale;
+  scale.radix = options.scenario.radix.value_or(scale.radix);
+  const auto begin = Clock::now();
+  const auto report = measure_scale(scale);
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  fmt::print("{}\n{}, {:.1f} s\n", to_text(report),
+             report.holds() ? "every formula holds" : "NOT every formula holds", seconds);
+  return report.holds() ? 0 : kBrokenPromise;
+}
+
 }  // namespace
 }  // namespace tide::sim
 
@@ -276,6 +291,7 @@ int main(int argc, char** argv) try {
     std::fputs(kHelp, stdout);
     return 0;
   }
+  if (options->scale) return measure(*options);
   if (options->exhaustive) return options->path ? replay_path(*options) : explore_all(*options);
   return options->replay || !options->scenario_file.empty() ? replay(*options) : run_many(*options);
 } catch (const std::exception& problem) {

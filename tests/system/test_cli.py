@@ -310,6 +310,13 @@ def test_sim_tries_all_interleavings(shared_dvm):
     assert done.returncode == 0 and done.stdout == "every promise held\n"
 
 
+def test_sim_holds_a_large_world_against_the_formulas(shared_dvm):
+    done = shared_dvm.tool("tide", "sim", "--scale", "300", "--radix", "4")
+    assert done.returncode == 0 and "| tree: depth | 4 | 4 |" in done.stdout and "every formula holds" in done.stdout
+    done = shared_dvm.tool("tide", "sim", "--scale", "300", "--seeds", "1..3")
+    assert done.returncode == 2 and "--seeds does not go with --scale" in done.stderr
+
+
 def test_version(shared_dvm):
     versions = {shared_dvm.tool(name, "--version").stdout.split()[-1] for name in ("tide", "prun", "prte", "prted")}
     assert len(versions) == 1
