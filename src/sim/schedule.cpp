@@ -77,15 +77,15 @@ bool Schedule::run_chosen(std::uint64_t until_ms, std::uint64_t max_steps) {
     const Entry* chosen = chooser_(pending_);
     if (chosen == nullptr) continue;
     const auto at = pending_.begin() + (chosen - pending_.data());
-    Entry entry = std::move(*at);
+    const Entry entry = std::move(*at);
     std::swap(*at, pending_.back());
     pending_.pop_back();
-    perform(std::move(entry));
+    perform(entry);
   }
   return true;
 }
 
-void Schedule::perform(Entry entry) {
+void Schedule::perform(const Entry& entry) {
   pending_hash_ -= hash_of(entry);
   under_way_ -= entry.what.is_activity() ? 1U : 0U;
   now_us_ = std::max(now_us_, entry.when_us);

@@ -51,7 +51,7 @@ class Schedule {
  private:
   bool run_chosen(std::uint64_t until_ms, std::uint64_t max_steps);
   [[nodiscard]] std::uint64_t round_of(const What& what) const;
-  void perform(Entry entry);
+  void perform(const Entry& entry);
 
   struct Host {
     std::uint64_t history = 0;
