@@ -34,6 +34,7 @@ LineTagger& JobOutput::tagger(std::uint32_t job, StreamKey key) {
 void JobOutput::take(std::uint32_t job, StreamKey key, Bytes data, bool eof) {
   Sink& sink = sink_of(key.stream);
   const std::size_t credit = data.size();
+  sink.of_job = sink.of_job || !data.empty();
   if (sink.broken) {
     ledger_.add(key, credit);
   } else if (!style_.tag) {
@@ -72,8 +73,8 @@ Status JobOutput::write() {
     if (status) continue;
     sink.broken = true;
     sink.queue.discard(ledger_);
-    // Nobody who closed standard error can be told, and the job may go on without it.
-    if (&sink == &sinks_[0]) result = status;
+    // Nobody who closed standard error can be told our own words, and the job may go on without.
+    if (&sink == &sinks_[0] || sink.of_job) result = status;
   }
   return result;
 }

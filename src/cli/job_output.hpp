@@ -53,6 +53,7 @@ class JobOutput {
     FdWriter writer;
     OutputQueue queue;
     bool broken = false;
+    bool of_job = false;  // something of the job went here, not only words of our own
   };
 
   Sink& sink_of(wire::Stream stream);

@@ -156,12 +156,19 @@ TEST_F(JobOutputTest, AReaderThatIsGoneIsToldOnceAndCreditGoesOn) {
   EXPECT_EQ(grants[0].bytes, 6000U);
 }
 
-TEST_F(JobOutputTest, StandardErrorMayBeGone) {
+TEST_F(JobOutputTest, StandardErrorMayBeGoneForOurWords) {
   err_.close_reader();
   plain_.say("a word");
   EXPECT_TRUE(plain_.write().ok());
   plain_.say("another");
   EXPECT_TRUE(plain_.empty());
+}
+
+TEST_F(JobOutputTest, StandardErrorMayNotBeGoneForTheJobs) {
+  err_.close_reader();
+  plain_.take(1, {0, wire::STDERR}, bytes("oops"), false);
+  EXPECT_EQ(plain_.write().error().code, ErrorCode::kConnectionLost);
+  EXPECT_TRUE(plain_.write().ok()) << "told once";
 }
 
 TEST(FdWriterTest, WritesToSocketsWithoutWaiting) {

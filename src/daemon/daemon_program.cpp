@@ -10,6 +10,7 @@
 #include "base/dvm_directory.hpp"
 #include "base/log.hpp"
 #include "exec/descriptor_limit.hpp"
+#include "exec/orphans.hpp"
 #include "exec/topology.hpp"
 #include "exec/warden.hpp"
 #include "rim/settings.hpp"
@@ -98,6 +99,9 @@ int DaemonProgram::run(const wire::DaemonBlob& blob, const Params& params) {
   remove_crash_dump();
   // Without a head this falls to whoever is left: the warden may be killed before it comes to that.
   // Where the head lives it holds the directory, and nothing happens.
+  // With the directory goes what tells the next start whose processes are to be ended, so they are
+  // ended before: those of a daemon that was killed together with head and warden.
+  if (head_lost_) exec::kill_processes_of_dvm(blob.dvm_id());
   if (!directory) return exit_status_;
   const auto patience = head_lost_ ? kHeadEndsWithin : std::chrono::milliseconds{};
   if (auto removed = directory->remove_if_abandoned(patience); !removed) {

@@ -141,7 +141,27 @@ Status enough_descriptors(std::uint32_t nodes) {
   return say::too_few_descriptors(nodes, needed, limit.rlim_cur);
 }
 
-int serve_in(HeadSetup setup, ReadyPipe& pipe) {
+// From before there is anything to clean up until the program listens to them, signals wait.
+class SignalsWait {
+ public:
+  SignalsWait() {
+    sigset_t ends{};
+    sigemptyset(&ends);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, number);
+    pthread_sigmask(SIG_BLOCK, &ends, &before_);
+  }
+  SignalsWait(const SignalsWait&) = delete;
+  SignalsWait& operator=(const SignalsWait&) = delete;
+  SignalsWait(SignalsWait&&) = delete;
+  SignalsWait& operator=(SignalsWait&&) = delete;
+  ~SignalsWait() { end(); }
+  void end() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
+int serve_in(HeadSetup setup, ReadyPipe& pipe, SignalsWait& signals) {
   const HeadOptions options = setup.options;
   LogConfig log{.path = options.daemonize ? dvm_log_path(setup.info.directory, "head") : "",
                 .program = "prte",
@@ -159,6 +179,7 @@ int serve_in(HeadSetup setup, ReadyPipe& pipe) {
     HeadProgram program(
         std::move(setup),
         {.ready = [&](const DvmInfo& ready) { announce(options, ready, pipe); }, .progress = show});
+    signals.end();
     status = program.run();
   }
   log_shutdown();
@@ -176,12 +197,13 @@ int serve(const HeadOptions& options, Params params, Failpoints failpoints, Read
   }
   auto key = random_bytes(32);
   if (!key) return fail(key.error().message);
+  SignalsWait signals;
   auto dvm = take_directory(options, params);
   if (!dvm) return fail(dvm.error().message);
   const int status =
       serve_in({options, std::move(params), std::move(failpoints), dvm->info, dvm->directory,
                 std::move(*key), std::move(*prted), *raised, pipe.fd()},
-               pipe);
+               pipe, signals);
   // Gone already after an orderly end; a start that failed early leaves it.
   if (auto removed = dvm->directory.remove(); !removed) {
     complain(removed.error().message);

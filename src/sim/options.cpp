@@ -119,7 +119,7 @@ Status take_number(Options& options, const std::string& option, const std::strin
     options.explore.departures = static_cast<std::uint32_t>(*value);
   } else if (option == "--limit") {
     options.explore.max_states = *value;
-  } else if (option == "--minutes") {
+  } else if (option == "--minutes" && *value >= 1) {
     options.minutes = static_cast<std::int64_t>(*value);
   } else if (option == "--at-least") {
     options.at_least = *value;
@@ -145,6 +145,11 @@ Status check_together(const Options& options, const std::vector<std::string>& wo
   static constexpr std::array kNeverExhaustive = {"--seeds", "--fresh", "--at-least", "--replay",
                                                   "--scenario"};
   static constexpr std::array kWithScale = {"--scale", "--radix"};
+  const bool one_world = options.replay || !options.scenario_file.empty() || options.path;
+  if (!options.trace_file.empty() && !one_world)
+    return usage("--trace goes with one world: --replay, --scenario or --path");
+  if (options.replay && (options.seeds || !options.scenario_file.empty()))
+    return usage("--replay, --scenario and --seeds exclude each other");
   for (const auto& word : words) {
     const bool is_option = word.starts_with("--");
     if (options.scale && is_option && std::ranges::find(kWithScale, word) == kWithScale.end())

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/standard_descriptors.hpp"
 #include "base/text.hpp"
 #include "sim/campaign.hpp"
 #include "sim/explore.hpp"
@@ -277,12 +278,8 @@ int measure(const Options& options) {
   return report.holds() ? 0 : kBrokenPromise;
 }
 
-}  // namespace
-}  // namespace tide::sim
-
-int main(int argc, char** argv) try {
-  using namespace tide::sim;
-  const auto options = parse_options({argv + 1, argv + argc});
+int run(const std::vector<std::string>& words) {
+  const auto options = parse_options(words);
   if (!options) {
     fmt::print(stderr, "tide sim: {}\n", options.error().message);
     return kUsage;
@@ -294,7 +291,18 @@ int main(int argc, char** argv) try {
   if (options->scale) return measure(*options);
   if (options->exhaustive) return options->path ? replay_path(*options) : explore_all(*options);
   return options->replay || !options->scenario_file.empty() ? replay(*options) : run_many(*options);
+}
+
+}  // namespace
+}  // namespace tide::sim
+
+int main(int argc, char** argv) try {
+  tide::open_missing_standard_descriptors();
+  const int status = tide::sim::run({argv + 1, argv + argc});
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  std::perror("tide sim: cannot write to standard output");
+  return status == 0 ? 1 : status;
 } catch (const std::exception& problem) {
   std::fprintf(stderr, "tide sim: %s\n", problem.what());
-  return 2;
+  return 1;
 }

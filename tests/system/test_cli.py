@@ -310,6 +310,22 @@ def test_sim_tries_all_interleavings(shared_dvm):
     assert done.returncode == 0 and done.stdout == "every promise held\n"
 
 
+@pytest.mark.parametrize("words, reason", [
+    ("--minutes 0", "--minutes can't be 0"),
+    ("--seeds 1..3 --trace x.json", "--trace goes with one world"),
+    ("--replay 1 --seeds 1..3", "exclude each other")])
+def test_sim_refuses_what_makes_no_sense(shared_dvm, words, reason):
+    done = shared_dvm.tool("tide", "sim", *words.split())
+    assert done.returncode == 2 and reason in done.stderr
+
+
+@pytest.mark.parametrize("where", ["/dev/full", "&-"])
+@pytest.mark.parametrize("words", ["--help", "--seeds 1..2 --nodes 1", "--replay 3"])
+def test_sim_that_cannot_be_read_is_a_failure(shared_dvm, words, where):
+    done = shared_dvm.shell(f"tide sim {words} >{where}")
+    assert done.returncode == 1 and done.stderr.startswith("tide sim: cannot write to ")
+
+
 def test_sim_holds_a_large_world_against_the_formulas(shared_dvm):
     done = shared_dvm.tool("tide", "sim", "--scale", "300", "--radix", "4")
     assert done.returncode == 0 and "| tree: depth | 4 | 4 |" in done.stdout and "every formula holds" in done.stdout

@@ -9,6 +9,7 @@ import pytest
 
 from dvm import TIME_SCALE, is_alive, wait_until
 from jobs import Streams, writer
+from left_behind import Job
 
 NODES = 14
 BLOCKS = 24
@@ -176,6 +177,21 @@ def test_killed_warden_takes_its_nodes_along_and_leaves_nothing(dvm):
     assert dvm.finish(job).returncode == 120
     wait_until(lambda: not any(map(is_alive, pids)) and not dvm.processes(), limit_s=20, what="nothing is left")
     assert not dvm.files_left()
+
+
+@pytest.mark.parametrize("order", ["warden v1 head", "head warden v1", "v1 head warden", "v1 v2 warden head"])
+def test_who_is_left_ends_what_the_killed_left(make_dvm, order):
+    """Warden, head and some of the daemons at once: a daemon that lives sweeps all marked processes before it ends."""
+    dvm = make_dvm(nodes=3, slots=1)
+    pids = {**dvm.daemon_pids(), "head": dvm.head_pid(),
+            "warden": [pid for pid, words in dvm.processes().items() if "--warden" in words][0]}
+    job = Job("setsid")
+    job.start(dvm, "-n", "3", "--map-by", "node")
+    dvm.abandon()
+    for name in order.split():
+        os.kill(pids[name], signal.SIGKILL)
+    wait_until(lambda: not job.processes(), limit_s=20, what="no process of the job is left")
+    wait_until(lambda: not dvm.files_left(), limit_s=20, what="no file is left")
 
 
 @pytest.mark.parametrize("between_s", [0, 0.002, 0.004, 0.008, 0.012, 0.016, 0.024])

@@ -170,6 +170,16 @@ def test_newer_dvm_of_the_same_name_is_not_removed(place):
     assert place.run_directory() == directory and place.run("-n", "2", "true").returncode == 0
 
 
+@pytest.mark.parametrize("after_ms", range(1, 18, 2))
+def test_a_head_that_is_interrupted_early_leaves_nothing(place, after_ms):
+    """Before it listens to signals there is no failpoint to stop at, so it is tried at several moments."""
+    head = place.start("prte", "--nodes", "4")
+    time.sleep(after_ms / 1000)
+    head.send_signal(signal.SIGINT)
+    place.finish(head)
+    assert not files_in(place.tmpdir)
+
+
 # ---- what a start sweeps ----
 
 # row:L17

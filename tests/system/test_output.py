@@ -158,6 +158,12 @@ def test_a_job_whose_output_cannot_be_written_is_ended(shared_dvm, where):
     assert shared_dvm.shell(f"prun -n 1 true >{where}").returncode == 0
 
 
+def test_a_job_whose_errors_cannot_be_written_is_ended(shared_dvm):
+    script = "while :; do echo x >&2; sleep 0.01; done"
+    assert shared_dvm.shell(f"prun -n 1 sh -c '{script}' 2>/dev/full").returncode == 143
+    assert shared_dvm.shell(f"prun -n 1 sh -c '{script}' 2>&1 >/dev/null | head -1").stdout == "x\n"
+
+
 def test_input_that_cannot_be_read_is_a_failure(shared_dvm):
     done = shared_dvm.shell("prun -n 1 cat </")
     assert done.returncode == 1 and done.stdout == ""
