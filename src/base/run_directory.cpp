@@ -16,6 +16,7 @@
 
 #include "base/messages.hpp"
 #include "base/private_directory.hpp"
+#include "base/process_stat.hpp"
 #include "base/text.hpp"
 
 namespace tide {
@@ -203,18 +204,12 @@ Result<std::uint64_t> process_start_ticks(std::uint32_t pid) {
   }
   const Result<std::string> text = read_bounded(fd.get(), path);
   if (!text) return text.error();
-  // The second field is the program's name in parentheses and may hold anything; the state comes
-  // after it, and the start time is the 22nd field of all.
-  constexpr std::size_t kStartTimeAfterName = 19;
-  const std::size_t name_end = text->rfind(')');
-  if (name_end == std::string::npos || name_end + 2 > text->size()) {
-    return Error{ErrorCode::kInternal, fmt::format("{} cannot be understood", path)};
-  }
-  const std::vector<std::string> fields = split(trim(text->substr(name_end + 2)), ' ');
+  constexpr std::size_t kStartTimeAfterName = 19;  // the 22nd field of all
+  const std::vector<std::string> fields = stat_fields_after_name(*text);
   if (fields.size() <= kStartTimeAfterName) {
     return Error{ErrorCode::kInternal, fmt::format("{} cannot be understood", path)};
   }
-  if (fields[0] == "Z" || fields[0] == "X") {
+  if (is_ended_state(fields[0])) {
     return Error{ErrorCode::kNotFound, fmt::format("process {} has ended", pid)};
   }
   const Result<std::int64_t> ticks = parse_int(fields[kStartTimeAfterName]);

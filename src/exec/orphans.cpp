@@ -11,10 +11,9 @@
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
-#include <iterator>
-#include <sstream>
 #include <thread>
 
+#include "base/process_stat.hpp"
 #include "exec/process_scan.hpp"
 #include "exec/unique_fd.hpp"
 
@@ -63,11 +62,8 @@ bool is_whole_environment(pid_t pid, std::size_t bytes) {
   constexpr std::size_t kBegin = 47;
   constexpr std::size_t kEnd = 48;
   const auto stat = read_proc_file("/proc/" + std::to_string(pid) + "/stat", SIZE_MAX);
-  const std::size_t name_end = stat ? stat->rfind(')') : std::string::npos;
-  if (name_end == std::string::npos) return true;
-  std::istringstream rest(stat->substr(name_end + 1));
-  const std::vector<std::string> fields{std::istream_iterator<std::string>(rest), {}};
-  if (fields.size() <= kEnd || fields[kState] == "Z" || fields[kState] == "X") return true;
+  const auto fields = stat_fields_after_name(stat.value_or(""));
+  if (fields.size() <= kEnd || is_ended_state(fields[kState])) return true;
   const auto number = [&](std::size_t field) {
     return std::strtoull(fields[field].c_str(), nullptr, 10);
   };
