@@ -4,7 +4,7 @@ import re
 
 from tide_lint.source import CXX_SUFFIXES, Finding, our_files
 
-_CORE = {"core", "wire", "say", "base"}
+_CORE = {"core", "hosts", "wire", "say", "base"}
 _EFFECTS = {"pmix", "rm", "launch", "exec", "net"}
 
 # Downwards only. `cli` stays thin on purpose: it starts once per command.
@@ -12,22 +12,23 @@ MAY_INCLUDE = {
     "base": set(),
     "say": {"base"},
     "wire": {"base"},
-    "core": {"wire", "say", "base"},
+    "hosts": {"wire", "say", "base"},
+    "core": {"hosts", "wire", "say", "base"},
     "net": {"wire", "say", "base"},
     "sim": _CORE,
     "exec": _CORE,
     "launch": _CORE | {"exec"},  # a launcher starts processes and talks to wardens
     "rm": _CORE,
     "pmix": _CORE,
-    "rim": _CORE | {"net"},
+    "rim": _CORE | {"net", "pmix"},
     "head": _CORE | _EFFECTS | {"rim"},
     "daemon": _CORE | _EFFECTS | {"rim"},
-    "cli": {"net", "wire", "say", "base"},
+    "cli": {"net", "hosts", "wire", "say", "base"},
 }
 
 _ALL = frozenset(MAY_INCLUDE)
-_NO_EVENT_LOOP = frozenset({"base", "say", "wire", "core", "sim"})
-_THIN = frozenset({"base", "say", "wire", "net", "cli", "core", "sim"})
+_NO_EVENT_LOOP = frozenset({"base", "say", "hosts", "wire", "core", "sim"})
+_THIN = frozenset({"base", "say", "hosts", "wire", "net", "cli", "core", "sim"})
 
 _CORE_IMPURE = (
     "chrono|thread|mutex|condition_variable|atomic|future|random|ctime|time.h|fstream|iostream"
@@ -51,9 +52,9 @@ def room_of(path):
     return path.parts[1] if len(path.parts) > 2 and path.parts[0] == "src" else None
 
 
-def _own_include(root, room, target):
+def _own_include(root, path, room, target):
     target_room = target.split("/")[0]
-    if room is None and (root / target).is_file():
+    if room is None and ((root / target).is_file() or (root / path.parent / target).is_file()):
         return None
     if "/" not in target or target_room not in MAY_INCLUDE:
         return f'"{target}": ours are included as "room/file.hpp", others with <>'
@@ -89,7 +90,7 @@ def check(root):
             if not match:
                 continue
             own, foreign = match.groups()
-            wrong = _own_include(root, room, own) if own else _foreign_include(root, room, foreign, is_test)
+            wrong = _own_include(root, path, room, own) if own else _foreign_include(root, room, foreign, is_test)
             if wrong:
                 findings.append(Finding(str(path), number, wrong))
     return findings

@@ -22,7 +22,7 @@ CHOSEN = 3  # of all, in a usual run
 WORLDS = 1000
 PRESET = "release"
 TARGETS = ["tide_core_tests", "tide-sim"]
-ROOMS = "base;say;wire;core;sim"
+ROOMS = "base;say;wire;hosts;core;sim"
 BUILD_LIMIT_S = 900
 # A mutant that takes this much longer than the untouched core hangs.
 PATIENCE_S, PATIENCE_FACTOR = 20, 8

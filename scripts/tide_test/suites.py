@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable
 
-from tide_test import fuzz, gtest, junit, mutation, mutation_table, pytest_lane, style, tidy
+from tide_test import fuzz, gtest, junit, mutation, mutation_table, pytest_lane, style, swarm, tidy
 from tide_test.build import Builds
 from tide_test.junit import FAILED, PASSED, SKIPPED, Case
 from tide_test.process import run_logged, tail
@@ -16,6 +16,7 @@ SIM = "sim"  # ctest's name of the simulator's program
 PROGRAM_LIMIT_S = 300
 LANE_LIMIT_S = 1200
 BENCH_LIMIT_S = 120
+BENCH_SKIPPED_STATUS = 77  # a benchmark that this machine cannot run; its last words are the reason
 WORLDS_LIMIT_S = 600
 EXHAUSTIVE_STATES = 200_000_000  # eight bytes each, twice that while a table grows
 SEEDS_PER_HIT = 10  # of each class of faults: 1,000 hits in 10,000 seeds
@@ -27,7 +28,9 @@ CHAOS_S, CHAOS_LONG_S = 60, 3600
 CHAOS_ROUND_S, CHAOS_LONG_ROUND_S = 12, 40
 MUTATION_LONG_S = 1800
 CHAOS_MARGIN_S = 120  # the last round is played out, and a stuck job is waited for
-ASAN_OPTIONS = "detect_leaks=1:abort_on_error=0:halt_on_error=1"
+# Freed memory is kept for a while to notice its use; by default 256 MB for each of 64 daemons.
+ASAN_OPTIONS = "detect_leaks=1:abort_on_error=0:halt_on_error=1:quarantine_size_mb=16"
+LEAKS_OF_OTHERS = "tests/leaks-of-others.txt"
 UBSAN_OPTIONS = "print_stacktrace=1:halt_on_error=1"
 
 
@@ -220,6 +223,7 @@ def _run_asan(context, log):
     """Unit, simulator and system tests under the sanitizers. What a daemon in the background
     has to say goes to report files, which the tests look at (tests/conftest.py)."""
     options = {"ASAN_OPTIONS": ASAN_OPTIONS, "UBSAN_OPTIONS": UBSAN_OPTIONS,
+               "LSAN_OPTIONS": f"suppressions={context.root / LEAKS_OF_OTHERS}:print_suppressions=0",
                "TIDE_TIME_SCALE": str(ASAN_TIME_SCALE)}
     cases = _run_programs(context, log, "asan", lambda name: True, options)
     if context.builds.ensure("asan"):
@@ -237,6 +241,15 @@ def _run_asan(context, log):
     return cases
 
 
+def _bench_case(name, outcome, log):
+    if outcome.ok:
+        return Case("bench", name, PASSED, "", outcome.seconds)
+    if outcome.status == BENCH_SKIPPED_STATUS:
+        reason = tail(log, 40).rsplit("skipped: ", 1)[-1]
+        return Case("bench", name, SKIPPED, reason, outcome.seconds)
+    return Case("bench", name, FAILED, f"{outcome.describe()}\n{tail(log, 40)}", outcome.seconds)
+
+
 def _run_bench_smoke(context, log):
     """Each program in bench/ once with --smoke: it must run, its figures mean nothing."""
     broken = context.builds.ensure(context.preset)
@@ -249,9 +262,7 @@ def _run_bench_smoke(context, log):
         with pytest_lane.scratch_folder() as scratch:
             env = context.environment(context.preset, scratch)
             outcome = run_logged([program, "--smoke"], log, BENCH_LIMIT_S, env=env, cwd=scratch)
-        text = "" if outcome.ok else f"{outcome.describe()}\n{tail(log, 40)}"
-        cases.append(Case("bench", program.name, PASSED if outcome.ok else FAILED, text,
-                          outcome.seconds))
+        cases.append(_bench_case(program.name, outcome, log))
     return cases
 
 
@@ -275,6 +286,12 @@ def _run_chaos(context, log):
     return [*cases, Case("chaos", f"{seconds} seconds", PASSED if outcome.ok else FAILED, text, outcome.seconds)]
 
 
+def _run_swarm(context, log):
+    """The testbed, and DVMs over its nodes; then random faults under load."""
+    broken = context.builds.ensure(context.preset)
+    return [broken] if broken else swarm.Lanes(context, context.limit(LANE_LIMIT_S)).run(log)
+
+
 SUITES = [
     Suite("format", 10, "layout of the C++ sources", _run_format),
     Suite("lint", 15, "room order, lengths, wording; and that these checks can fail", _run_lint),
@@ -285,6 +302,7 @@ SUITES = [
     Suite("fuzz", 150, "decoders of outside bytes under libFuzzer", _run_fuzz, long_budget_s=2700),
     Suite("system", 240, "the real programs on this machine", _run_system),
     Suite("chaos", 150, "random kills, freezes and disconnects under load", _run_chaos, CHAOS_LONG_S + CHAOS_MARGIN_S),
+    Suite("swarm", 240, "many machines, as namespaces of this one: start over ssh, faults, a soak", _run_swarm),
     Suite("user", 60, "a selection of these as an unprivileged user", _run_user),
     Suite("asan", 480, "unit, sim and system under address and UB sanitizers", _run_asan),
     Suite("bench-smoke", 60, "each benchmark in its smallest form", _run_bench_smoke),

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <map>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -217,11 +219,19 @@ std::vector<std::string> sweep_dead_dvms(const std::string& base,
   if (!base_fd) return complaints;
   const Result<std::vector<std::string>> names = entry_names(base_fd->get(), base);
   if (!names) return {names.error().message};
+  std::map<std::string, Leftover> dead;
+  std::set<std::string> living;  // ids: another node of the same DVM may live here
   for (const std::string& name : *names) {
     if (!validate_dvm_name(name)) continue;
-    const Result<Leftover> leftover = take_leftover(base_fd->get(), base, name);
-    if (!leftover) continue;
-    if (!leftover->dvm_id.empty()) before(leftover->dvm_id);
+    Result<Leftover> leftover = take_leftover(base_fd->get(), base, name);
+    if (leftover) {
+      dead.emplace(name, std::move(*leftover));
+    } else if (const auto info = read_dvm_info(dvm_directory_path(base, name)); info) {
+      living.insert(info->dvm_id);
+    }
+  }
+  for (const auto& [name, leftover] : dead) {
+    if (!leftover.dvm_id.empty() && !living.contains(leftover.dvm_id)) before(leftover.dvm_id);
     const Status removed =
         remove_private_tree(base_fd->get(), name, dvm_directory_path(base, name));
     if (!removed) complaints.push_back(removed.error().message);

@@ -23,6 +23,8 @@ class DvmDirectory {
   // To look after it, without holding it.
   static Result<DvmDirectory> open(const std::string& path);
 
+  [[nodiscard]] const std::string& path() const { return path_; }
+
   // Writes into this very directory, whatever stands at its path by now.
   [[nodiscard]] Status write_info(const DvmInfo& info) const;
   [[nodiscard]] bool has_info() const;
@@ -59,7 +61,8 @@ Result<NewDvm> create_dvm_directory(const std::string& base, DvmInfo info);
 // Removes what dead DVMs of this user left below the base and is provably ours: a directory of
 // ours (no link) that nobody holds, with a dvm.json of its name whose process is gone, or with
 // nothing in it but what a head makes before it writes that. `before` gets the id of each DVM
-// whose directory is about to go. Returns what could not be removed, for people.
+// whose directory is about to go and that has no other here which lives. Returns what could not be
+// removed, for people.
 std::vector<std::string> sweep_dead_dvms(const std::string& base,
                                          const std::function<void(const std::string&)>& before);
 

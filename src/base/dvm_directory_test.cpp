@@ -208,13 +208,25 @@ TEST_F(DvmDirectoryTest, TheDeadAreSweptAndTheLivingAreNot) {
   DvmDirectory held;
   ASSERT_TRUE(create("held", &held));
   ASSERT_TRUE(create("alive"));  // by its process alone
-  const Result<DvmInfo> dead = create("dead");
+  Result<DvmInfo> dead = create("dead");
   ASSERT_TRUE(dead);
+  dead->dvm_id = "tide-h-2-y";
   kill(*dead);
-  EXPECT_THAT(sweep(), ElementsAre("tide-h-1-x"));
+  EXPECT_THAT(sweep(), ElementsAre("tide-h-2-y"));
   EXPECT_FALSE(fs::exists(base_ + "/dead"));
   EXPECT_TRUE(fs::exists(base_ + "/held/dvm.json"));
   EXPECT_TRUE(fs::exists(base_ + "/alive/dvm.json"));
+}
+
+TEST_F(DvmDirectoryTest, ADeadNodeIsSweptWithoutItsDvmWhereAnotherNodeOfItLives) {
+  DvmDirectory held;
+  ASSERT_TRUE(create("node-1", &held));
+  const Result<DvmInfo> dead = create("node-2");
+  ASSERT_TRUE(dead);
+  kill(*dead);
+  EXPECT_THAT(sweep(), ElementsAre());
+  EXPECT_FALSE(fs::exists(base_ + "/node-2"));
+  EXPECT_TRUE(fs::exists(base_ + "/node-1"));
 }
 
 TEST_F(DvmDirectoryTest, AStartThatDiedHalfWayIsSwept) {

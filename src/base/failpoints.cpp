@@ -8,17 +8,29 @@ namespace tide {
 namespace {
 
 constexpr std::int64_t kMaxDelayMs = 600'000;
+constexpr std::int64_t kMaxPasses = 1'000'000;
 
 Error bad_spec(std::string_view piece, std::string_view why) {
-  return Error{ErrorCode::kInvalidArgument,
-               fmt::format("failpoint '{}' {}; wanted is NAME:hold, NAME:delay=MS or NAME:fail",
-                           one_line(piece), why)};
+  return Error{
+      ErrorCode::kInvalidArgument,
+      fmt::format("failpoint '{}' {}; wanted is NAME:hold, NAME:delay=MS or NAME:fail, and "
+                  "NAME@2:hold from the second time on",
+                  one_line(piece), why)};
 }
 
 bool is_name(std::string_view text) {
   constexpr std::string_view kAllowed =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
   return !text.empty() && text.find_first_not_of(kAllowed) == std::string_view::npos;
+}
+
+// After `@`: the first time that counts.
+Result<std::uint32_t> parse_passes(std::string_view piece, std::string_view text) {
+  const Result<std::int64_t> first = parse_int(text);
+  if (!first || *first < 1 || *first > kMaxPasses) {
+    return bad_spec(piece, fmt::format("needs a number from 1 to {} after '@'", kMaxPasses));
+  }
+  return static_cast<std::uint32_t>(*first - 1);
 }
 
 Result<Failpoint> parse_what(std::string_view piece, std::string_view what) {
@@ -41,11 +53,18 @@ Result<Failpoints> Failpoints::parse(std::string_view spec) {
   for (const std::string& untrimmed : split(spec, ',')) {
     const std::string_view piece = trim(untrimmed);
     const std::size_t colon = piece.find(':');
-    const std::string_view name = piece.substr(0, colon);
+    const std::string_view place = piece.substr(0, colon);
+    const std::size_t at = place.find('@');
+    const std::string_view name = place.substr(0, at);
     if (!is_name(name)) return bad_spec(piece, "has no proper name");
     if (colon == std::string_view::npos) return bad_spec(piece, "does not say what to do");
-    const Result<Failpoint> what = parse_what(piece, piece.substr(colon + 1));
+    Result<Failpoint> what = parse_what(piece, piece.substr(colon + 1));
     if (!what) return what.error();
+    if (at != std::string_view::npos) {
+      const Result<std::uint32_t> passes = parse_passes(piece, place.substr(at + 1));
+      if (!passes) return passes.error();
+      what->passes = *passes;
+    }
     if (!failpoints.points_.try_emplace(std::string(name), *what).second) {
       return bad_spec(piece, "is given twice");
     }
@@ -53,10 +72,18 @@ Result<Failpoints> Failpoints::parse(std::string_view spec) {
   return failpoints;
 }
 
-std::optional<Failpoint> Failpoints::find(std::string_view name) const {
+std::optional<Failpoint> Failpoints::lookup(std::string_view name) const {
   const auto found = points_.find(name);
   if (found == points_.end()) return std::nullopt;
   return found->second;
+}
+
+std::optional<Failpoint> Failpoints::count(std::string_view name) {
+  const auto found = points_.find(name);
+  if (found == points_.end()) return std::nullopt;
+  if (found->second.passes == 0) return found->second;
+  --found->second.passes;
+  return std::nullopt;
 }
 
 bool Failpoints::release(std::string_view name) {

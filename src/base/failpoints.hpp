@@ -17,21 +17,26 @@ struct Failpoint {
   enum class Kind : std::uint8_t { kHold, kDelay, kFail };
   Kind kind = Kind::kHold;
   std::uint32_t delay_ms = 0;
+  std::uint32_t passes = 0;  // so often it is passed before it counts
 
   bool operator==(const Failpoint&) const = default;
 };
 
 class Failpoints {
  public:
-  // `NAME:hold|delay=MS|fail`, separated by commas; empty is none. Names are exact.
+  // `NAME:hold|delay=MS|fail`, separated by commas; empty is none. Names are exact. `NAME@2:hold`
+  // holds from the second time on.
   static Result<Failpoints> parse(std::string_view spec);
 
-  // What to do at the place of this name; nothing costs one comparison.
-  [[nodiscard]] std::optional<Failpoint> lookup(std::string_view name) const {
+  // What is set for the place of this name.
+  [[nodiscard]] std::optional<Failpoint> lookup(std::string_view name) const;
+
+  // The program comes to the place of this name: what to do. Nothing costs one comparison.
+  [[nodiscard]] std::optional<Failpoint> meet(std::string_view name) {
     if (points_.empty()) [[likely]] {
       return std::nullopt;
     }
-    return find(name);
+    return count(name);
   }
 
   // Ends a hold, for good; false if there is no hold of this name.
@@ -41,7 +46,7 @@ class Failpoints {
   [[nodiscard]] std::vector<std::string> names() const;
 
  private:
-  [[nodiscard]] std::optional<Failpoint> find(std::string_view name) const;
+  [[nodiscard]] std::optional<Failpoint> count(std::string_view name);
 
   std::map<std::string, Failpoint, std::less<>> points_;
 };

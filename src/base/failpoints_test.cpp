@@ -33,9 +33,21 @@ TEST(Failpoints, ReleaseEndsHoldsOnly) {
   EXPECT_TRUE(points->lookup("b").has_value());
 }
 
+TEST(Failpoints, MayCountFromALaterTimeOn) {
+  Result<Failpoints> points = Failpoints::parse("a@3:fail,b@1:hold");
+  ASSERT_TRUE(points) << points.error().message;
+  EXPECT_EQ(points->meet("a"), std::nullopt);
+  EXPECT_EQ(points->meet("b")->kind, Failpoint::Kind::kHold);
+  EXPECT_EQ(points->meet("a"), std::nullopt);
+  EXPECT_TRUE(points->lookup("a").has_value());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(points->meet("a")->kind, Failpoint::Kind::kFail);
+  EXPECT_EQ(points->meet("c"), std::nullopt);
+}
+
 TEST(Failpoints, BadSpecsAreErrors) {
-  for (const char* bad : {"a", "a:", ":hold", "a:holt", "a:delay", "a:delay=", "a:delay=-1",
-                          "a:delay=9999999", "a:hold,", "a:hold,a:fail", "a*:hold"}) {
+  for (const char* bad :
+       {"a", "a:", ":hold", "a:holt", "a:delay", "a:delay=", "a:delay=-1", "a:delay=9999999",
+        "a:hold,", "a:hold,a:fail", "a*:hold", "a@:hold", "a@0:hold", "a@x:hold", "@2:hold"}) {
     EXPECT_FALSE(Failpoints::parse(bad)) << bad;
   }
 }

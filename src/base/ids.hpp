@@ -26,6 +26,7 @@ using JobId = StrongId<struct JobIdTag>;                       // 1, 2, … with
 using LinkId = StrongId<struct LinkIdTag, std::uint64_t>;      // one connection between daemons
 using ClientId = StrongId<struct ClientIdTag, std::uint64_t>;  // one connected client
 using Serial = StrongId<struct SerialTag, std::uint64_t>;      // position in the log of operations
+using CampaignId = StrongId<struct CampaignIdTag>;  // one change of the DVM's size; 1: its start
 using Incarnation = StrongId<struct IncarnationTag, std::uint64_t>;  // one life of a daemon
 
 inline constexpr Rank kHeadRank{0};

@@ -6,6 +6,11 @@
 
 namespace tide::say {
 
+namespace {
+// What says where run directories are.
+constexpr std::string_view kPlaceSettings = "by TMPDIR, or by prte_tmpdir_base where that is set";
+}  // namespace
+
 Error unknown_parameter(std::string_view name, std::string_view source,
                         const std::optional<std::string>& near) {
   std::string text = fmt::format("unknown parameter {} (from {})", quoted(name), source);
@@ -36,6 +41,21 @@ Error parameter_not_a_choice(std::span<const std::string_view> choices, bool or_
 
 Error parameter_not_absolute() {
   return invalid("an absolute path is needed");
+}
+
+Error not_an_interface_or_network(std::string_view word) {
+  return invalid(
+      fmt::format("{} is neither the name of an interface nor a network such as 10.78.0.0/16 or "
+                  "fd00:78::/64",
+                  quoted(word)));
+}
+
+Error two_choices_of_network(std::string_view name, std::string_view source,
+                             std::string_view other_name, std::string_view other_source) {
+  return invalid(fmt::format(
+      "{0} (from {1}) and {2} (from {3}) can't both be given: each says which network "
+      "to use{4}one of them; --prtemca {0} '' does away with what a file or the environment says",
+      name, source, other_name, other_source, kTry));
 }
 
 Error parameter_line_without_equals(std::string_view source, std::string_view line) {
@@ -95,17 +115,16 @@ Error socket_path_too_long(std::string_view path, std::size_t limit_bytes) {
 
 Error run_directory_not_a_directory(std::string_view path) {
   return Error{ErrorCode::kPermissionDenied,
-               fmt::format("{} is a symbolic link or no directory; not using it{}remove it, or set "
-                           "TMPDIR to another place",
-                           path, kTry)};
+               fmt::format("{} is a symbolic link or no directory; not using it{}remove it, or "
+                           "another place, {}",
+                           path, kTry, kPlaceSettings)};
 }
 
 Error run_directory_of_another(std::string_view path, std::uint32_t owner, std::uint32_t us) {
-  return Error{
-      ErrorCode::kPermissionDenied,
-      fmt::format("{} belongs to user {}, not to us (user {}); not using it{}set TMPDIR to "
-                  "a directory of your own",
-                  path, owner, us, kTry)};
+  return Error{ErrorCode::kPermissionDenied,
+               fmt::format("{} belongs to user {}, not to us (user {}); not using it{}a "
+                           "directory of your own, {}",
+                           path, owner, us, kTry, kPlaceSettings)};
 }
 
 Error run_directory_open_to_others(std::string_view path, std::uint32_t mode) {
@@ -118,7 +137,7 @@ Error run_directory_open_to_others(std::string_view path, std::uint32_t mode) {
 Error run_directory_not_made(std::string_view path, int errnum) {
   Error error = system_error(fmt::format("cannot make directory {}", path), errnum);
   error.message +=
-      fmt::format("{}set TMPDIR to a directory that exists and that you can write to", kTry);
+      fmt::format("{}a directory that exists and that you can write to, {}", kTry, kPlaceSettings);
   return error;
 }
 

@@ -24,6 +24,9 @@ Error parameter_out_of_range(std::string_view low, std::string_view high);
 Error parameter_not_a_choice(std::span<const std::string_view> choices, bool or_a_number,
                              const std::optional<std::string>& near);
 Error parameter_not_absolute();
+Error not_an_interface_or_network(std::string_view word);
+Error two_choices_of_network(std::string_view name, std::string_view source,
+                             std::string_view other_name, std::string_view other_source);
 Error parameter_line_without_equals(std::string_view source, std::string_view line);
 Error parameter_file_too_large(std::string_view path, std::size_t limit_bytes);
 Error heartbeats_too_rare(std::string_view timeout, std::string_view timeout_source,

@@ -45,6 +45,24 @@ std::string name_list(std::span<const std::string> names) {
                      names.size() - (kNamesShown - 1));
 }
 
+std::string rank_words(std::span<const std::uint32_t> ranks) {
+  constexpr std::size_t kMostRanges = 12;
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  std::size_t ranges = 0;
+  for (std::size_t first = 0; first < ranks.size(); ++ranges) {
+    if (ranges == kMostRanges) {
+      return text + fmt::format(" and {} more", ranks.size() - first);
+    }
+    std::size_t last = first;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    text += ranges == 0 ? "" : ", ";
+    text += fmt::format("{}", ranks[first]);
+    if (last > first) text += fmt::format("{}{}", last == first + 1 ? ", " : "-", ranks[last]);
+    first = last + 1;
+  }
+  return text;
+}
+
 std::string counted(std::size_t count, std::string_view one, std::string_view many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,6 +30,8 @@ std::string name_list(std::span<const std::string> names);
 
 // `1 process`, `2 processes`.
 std::string counted(std::size_t count, std::string_view one, std::string_view many);
+// "rank 7", "ranks 3, 5-7": what stands in a row as a range, and no more than a line may hold.
+std::string rank_words(std::span<const std::uint32_t> ranks);
 
 // For logs, where a message is one line: without tables and advice.
 std::string_view first_line(std::string_view text);

@@ -3,8 +3,10 @@
 #include <cstdint>
 
 #include "base/failpoints.hpp"
+#include "base/ip_network.hpp"
 #include "base/messages.hpp"
 #include "base/params.hpp"
+#include "base/text.hpp"
 
 namespace tide {
 namespace {
@@ -16,6 +18,7 @@ constexpr std::int64_t kMib = 1024 * kKib;
 constexpr std::int64_t kGib = 1024 * kMib;
 constexpr std::int64_t kMaxVerbosity = 5;
 constexpr std::int64_t kMaxRadix = 4096;
+constexpr std::int64_t kMaxNodes = 100'000;
 constexpr std::int64_t kMaxSlotsPerNode = 65536;
 
 constexpr std::array<std::string_view, 1> kRadixAliases = {"rml_base_radix"};
@@ -30,6 +33,19 @@ Status check_failpoints(std::string_view value) {
 Status check_absolute_or_empty(std::string_view value) {
   if (value.empty() || value.starts_with('/')) return ok_status();
   return say::parameter_not_absolute();
+}
+
+// Whether an interface of that name is there is for each machine to say.
+Status check_interfaces(std::string_view value) {
+  if (value.empty()) return ok_status();
+  for (const std::string& piece : split(value, ',')) {
+    const std::string_view word = trim(piece);
+    const bool name = !word.empty() && word.find('/') == std::string_view::npos;
+    if (name ? is_ip_address(word) : !IpNetwork::parse(word)) {
+      return say::not_an_interface_or_network(word);
+    }
+  }
+  return ok_status();
 }
 
 constexpr ParamDef verbosity(std::string_view name, std::string_view help) {
@@ -76,8 +92,49 @@ constexpr std::array kTable = {
     verbosity("iof_base_verbose", "How much to log about forwarding input and output (0-5)"),
     verbosity("odls_base_verbose", "How much to log about local processes (0-5)"),
     verbosity("plm_base_verbose", "How much to log about launching daemons and jobs (0-5)"),
+    ParamDef{.name = "plm_ssh_agent",
+             .type = ParamType::kString,
+             .default_value = "ssh : rsh",
+             .help = "What starts a program on another machine: the first of these that is found, "
+                     "with its options; %h, %u and %c stand for host, user and command"},
+    ParamDef{.name = "plm_ssh_args",
+             .type = ParamType::kString,
+             .default_value = "",
+             .help = "More options for the agent of plm_ssh_agent"},
+    ParamDef{.name = "plm_ssh_no_tree_spawn",
+             .type = ParamType::kBool,
+             .default_value = "false",
+             .help = "Start all daemons from the head, and not along the routing tree"},
+    number("plm_ssh_num_concurrent", "128",
+           "How many starts on other machines are under way at once", 1, 65536),
+    duration(
+        "plm_ssh_timeout", "30s",
+        "Time for an agent to log in on the other machine, a third of it to connect, and again "
+        "for the daemon to find the head",
+        100, kHourMs),
+    ParamDef{.name = "prte_elastic_mode",
+             .type = ParamType::kBool,
+             .default_value = "false",
+             .help = "Whether the DVM can grow and shrink while it runs"},
+    ParamDef{.name = "prte_if_exclude",
+             .type = ParamType::kString,
+             .default_value = "",
+             .help = "Interfaces or networks (10.78.0.0/16) that the DVM does not use between "
+                     "machines, separated by commas; all others are used",
+             .check = check_interfaces},
+    ParamDef{.name = "prte_if_include",
+             .type = ParamType::kString,
+             .default_value = "",
+             .help = "Interfaces or networks (10.78.0.0/16) that the DVM uses between machines, "
+                     "separated by commas, and no others",
+             .check = check_interfaces},
     size("prte_max_msg_size", "64m", "Largest message that is accepted from a peer", 64 * kKib,
          2 * kGib - 1),
+    ParamDef{.name = "prte_max_vm_size",
+             .type = ParamType::kInt,
+             .default_value = "0",
+             .help = "Nodes that a DVM starts with at most, the first ones; 0: all that are named",
+             .max = kMaxNodes},
     ParamDef{
         .name = "prte_set_default_slots",
         .type = ParamType::kChoice,
@@ -109,15 +166,23 @@ constexpr std::array kTable = {
     ParamDef{.name = "tide_failpoint",
              .type = ParamType::kString,
              .default_value = "",
-             .help = "For tests: places to stop at, NAME:hold|delay=MS|fail, separated by commas",
+             .help = "For tests: places to stop at, NAME:hold|delay=MS|fail, separated by commas; "
+                     "NAME@2:… from the second time on",
              .check = check_failpoints},
+    duration("tide_grow_timeout", "60s",
+             "Time for the daemons of a grow to be started and known to all; then it is undone",
+             100, 24 * kHourMs),
     duration("tide_heartbeat_interval", "2s", "How often a quiet link shows that it is alive", 10,
              kHourMs),
     duration("tide_heartbeat_timeout", "10s", "A link that is silent for so long is given up", 50,
              kHourMs),
+    number("tide_history_events", "1000", "How many events are remembered for tide events", 16,
+           1'000'000),
     number("tide_history_jobs", "1000", "How many ended jobs are remembered", 0, 1'000'000),
     duration("tide_kill_grace", "2s", "Time between the steps from a gentle signal to SIGKILL", 0,
              kHourMs),
+    duration("tide_leave_timeout", "10s",
+             "Time for daemons that are told to leave; then they are ended", 100, kHourMs),
     ParamDef{.name = "tide_listen_address",
              .type = ParamType::kString,
              .default_value = "",
@@ -128,8 +193,12 @@ constexpr std::array kTable = {
            1'000'000),
     duration("tide_reduction_patience", "50ms",
              "How long a partial answer waits for others to travel with", 0, 60 * kSecondMs),
+    duration("tide_release_grace", "10s", "Time for processes on nodes that are released to end", 0,
+             kHourMs),
     duration("tide_shutdown_timeout", "10s", "Time for an orderly end before the rest is killed",
              100, kHourMs),
+    duration("tide_stage_timeout", "60s",
+             "Files of a job of which nothing is taken for so long are given up", 100, kHourMs),
     duration("tide_start_timeout", "60s", "Time for a started daemon to report", 100, 24 * kHourMs),
     size("tide_stream_window", "256k", "Output that may be under way per stream of a process",
          4 * kKib, 256 * kMib),

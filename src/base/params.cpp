@@ -224,11 +224,26 @@ Status Params::read_file(const std::string& path, ParamOrigin origin) {
 
 // What no parameter can check alone.
 Status Params::check_together() const {
+  if (const Status status = check_places_to_listen(); !status) return status;
   const ParamEntry& interval = entry("tide_heartbeat_interval");
   const ParamEntry& timeout = entry("tide_heartbeat_timeout");
   if (get_duration_ms(interval.def->name) < get_duration_ms(timeout.def->name)) return ok_status();
   return say::heartbeats_too_rare(timeout.value, timeout.source.text, interval.value,
                                   interval.source.text);
+}
+
+Status Params::check_places_to_listen() const {
+  const ParamEntry* said = nullptr;
+  for (const auto* name : {"prte_if_include", "prte_if_exclude", "tide_listen_address"}) {
+    const ParamEntry& next = entry(name);
+    if (next.value.empty()) continue;
+    if (said != nullptr) {
+      return say::two_choices_of_network(said->def->name, said->source.text, next.def->name,
+                                         next.source.text);
+    }
+    said = &next;
+  }
+  return ok_status();
 }
 
 const ParamEntry& Params::entry(std::string_view name) const {

@@ -98,6 +98,7 @@ class Params {
   Status set(std::string_view name, std::string_view value, ParamSource source);
   Status read_file(const std::string& path, ParamOrigin origin);
   [[nodiscard]] Status check_together() const;
+  [[nodiscard]] Status check_places_to_listen() const;
   [[nodiscard]] const ParamEntry& entry(std::string_view name) const;
 
   std::vector<ParamEntry> entries_;

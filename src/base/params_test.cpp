@@ -156,6 +156,33 @@ TEST(Params, HeartbeatsMustFitTheirTimeout) {
       Params::from_map({{"tide_heartbeat_interval", "20ms"}, {"tide_heartbeat_timeout", "100ms"}}));
 }
 
+TEST(Params, InterfacesAreNamesOrNetworks) {
+  for (const char* good :
+       {"", "eth1", "eth0.100, ib0", "10.78.0.0/16,fd00::/64", "lo,10.0.0.1/8"}) {
+    EXPECT_TRUE(Params::from_map({{"prte_if_include", good}})) << good;
+    EXPECT_TRUE(Params::from_map({{"prte_if_exclude", good}})) << good;
+  }
+  for (const auto& [value, word] : {std::pair{"eth0,10.78.0.0/40", "'10.78.0.0/40'"},
+                                    {"eth0,", "''"},
+                                    {",", "''"},
+                                    {"10.78.0.1", "'10.78.0.1'"},
+                                    {"eth0/8", "'eth0/8'"}}) {
+    const std::string error = error_of(Params::from_map({{"prte_if_exclude", value}}));
+    EXPECT_THAT(error, HasSubstr("prte_if_exclude"));
+    EXPECT_THAT(error, HasSubstr(std::string(word) + " is neither the name of an interface"));
+  }
+}
+
+TEST(Params, OnlyOneSaysWhichNetworkToUse) {
+  EXPECT_THAT(
+      error_of(Params::from_map({{"prte_if_include", "eth1"}, {"prte_if_exclude", "eth0"}})),
+      HasSubstr("prte_if_include (from head) and prte_if_exclude (from head) can't both"));
+  EXPECT_THAT(
+      error_of(Params::from_map({{"prte_if_exclude", "eth1"}, {"tide_listen_address", "::"}})),
+      HasSubstr("prte_if_exclude (from head) and tide_listen_address"));
+  EXPECT_TRUE(Params::from_map({{"prte_if_include", ""}, {"prte_if_exclude", "eth0"}}));
+}
+
 TEST(Params, StandardInputsTakeHomeAndEnvironment) {
   const char* const environment[] = {"HOME=/home/x", "PRTE_MCA_rml_radix=4", "PATH=/bin", nullptr};
   const ParamInputs inputs = standard_param_inputs({{"a", "b"}}, environment);

@@ -48,6 +48,10 @@ bool parse_info(const std::string& text, DvmInfo* info) {
   const auto ready = object.find("ready");
   if (ready == object.end() || !ready->is_boolean()) return false;
   info->ready = ready->get<bool>();
+  const auto system = object.find("system");
+  info->system = system != object.end() && system->is_boolean() && system->get<bool>();
+  take_string(object, "link_uri", &info->link_uri);
+  take_string(object, "node", &info->node);
   return take_string(object, "name", &info->name) && take_string(object, "dvm_id", &info->dvm_id) &&
          take_string(object, "uri", &info->uri) && take_unsigned(object, "pid", &info->pid) &&
          take_unsigned(object, "pid_start_ticks", &info->pid_start_ticks) &&
@@ -55,6 +59,8 @@ bool parse_info(const std::string& text, DvmInfo* info) {
          take_unsigned(object, "slots", &info->slots) &&
          take_unsigned(object, "started_unix_ms", &info->started_unix_ms);
 }
+
+}  // namespace
 
 std::string short_host_name() {
   std::array<char, HOST_NAME_MAX + 1> buffer{};
@@ -72,7 +78,7 @@ std::string short_host_name() {
   return host.empty() ? "localhost" : host;
 }
 
-}  // namespace
+namespace {}  // namespace
 
 Status validate_dvm_name(std::string_view name) {
   for (const std::string_view word : {"search", "system", "system-first"}) {
@@ -122,11 +128,12 @@ Result<std::string> dvm_socket_path(const std::string& directory) {
 }
 
 Status write_dvm_info_at(int directory, const DvmInfo& info) {
-  const json object = {{"name", info.name},   {"dvm_id", info.dvm_id},
-                       {"pid", info.pid},     {"pid_start_ticks", info.pid_start_ticks},
-                       {"uri", info.uri},     {"nodes", info.nodes},
-                       {"slots", info.slots}, {"started_unix_ms", info.started_unix_ms},
-                       {"ready", info.ready}};
+  const json object = {{"name", info.name},     {"dvm_id", info.dvm_id},
+                       {"pid", info.pid},       {"pid_start_ticks", info.pid_start_ticks},
+                       {"uri", info.uri},       {"link_uri", info.link_uri},
+                       {"system", info.system}, {"nodes", info.nodes},
+                       {"slots", info.slots},   {"started_unix_ms", info.started_unix_ms},
+                       {"ready", info.ready},   {"node", info.node}};
   const std::string text = object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
   const std::string shown = fmt::format("{}/{}", info.directory, kDvmInfoFile);
   const std::string temporary = fmt::format(".{}.{}", kDvmInfoFile, ::getpid());
@@ -191,7 +198,7 @@ Result<std::vector<DvmInfo>> list_dvms(const std::string& base) {
     if (!directory) continue;
     Result<DvmInfo> info = read_dvm_info_at(directory->get(), shown);
     // The folder's name is what people pass to --dvm; a file that says otherwise is not ours.
-    if (info && info->name == name) dvms.push_back(std::move(*info));
+    if (info && info->name == name && info->node.empty()) dvms.push_back(std::move(*info));
   }
   return dvms;
 }

@@ -17,16 +17,22 @@ struct DvmInfo {
   std::string dvm_id;
   std::uint32_t pid = 0;
   std::uint64_t pid_start_ticks = 0;  // tells the head from a later process with its pid
-  std::string uri;
+  std::string uri;                    // where PMIx tools find the head
+  std::string link_uri;               // where daemons do
+  bool system = false;                // serves whoever names no other: --system-server
   std::uint32_t nodes = 0;
   std::uint32_t slots = 0;
   std::uint64_t started_unix_ms = 0;
   bool ready = false;
+  std::string node;       // of a node of a head elsewhere: its name; clients have no business here
   std::string directory;  // not stored: where it was found
   bool alive = false;     // not stored: the process of pid and pid_start_ticks exists
 
   bool operator==(const DvmInfo&) const = default;
 };
+
+// Of this machine, without its domain; other characters than those of a file name are replaced.
+std::string short_host_name();
 
 inline constexpr const char* kDvmInfoFile = "dvm.json";
 inline constexpr const char* kDvmLogsFolder = "logs";
@@ -55,7 +61,7 @@ Result<DvmInfo> read_dvm_info(const std::string& directory);
 Result<DvmInfo> read_dvm_info_at(int directory, const std::string& shown_directory);
 Status write_dvm_info_at(int directory, const DvmInfo& info);
 
-// All that have a readable dvm.json, dead ones too, sorted by name. No base: an empty list.
+// All heads that have a readable dvm.json, dead ones too, sorted by name. No base: an empty list.
 // Error: the base is not safely ours.
 Result<std::vector<DvmInfo>> list_dvms(const std::string& base);
 

@@ -113,5 +113,18 @@ TEST(ProcessStart, OfLivingAndDead) {
   EXPECT_FALSE(process_start_ticks(dead_pid()));
 }
 
+TEST_F(RunDirectoryTest, NodesOfOtherHeadsAreNotListed) {
+  ASSERT_TRUE(create("one"));
+  Result<DvmInfo> node = create("node-1");
+  ASSERT_TRUE(node);
+  node->node = "n1";
+  ASSERT_TRUE(rewrite(*node));
+  EXPECT_EQ(read_dvm_info(node->directory)->node, "n1");
+  const Result<std::vector<DvmInfo>> dvms = list_dvms(base_);
+  ASSERT_TRUE(dvms);
+  ASSERT_EQ(dvms->size(), 1U);
+  EXPECT_EQ(dvms->front().name, "one");
+}
+
 }  // namespace
 }  // namespace tide

@@ -214,20 +214,40 @@ std::string quote_argv(std::span<const std::string> argv) {
   return line;
 }
 
+std::size_t character_bytes(std::string_view text) {
+  if (text.empty()) return 0;
+  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  std::size_t size = 0;
+  if (first < 0x80) size = 1;
+  if (first >= 0xc2 && first < 0xe0) size = 2;
+  if (first >= 0xe0 && first < 0xf0) size = 3;
+  if (first >= 0xf0 && first < 0xf5) size = 4;
+  if (size > text.size()) return 0;
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80) return 0;
+  }
+  return size;
+}
+
 std::string one_line(std::string_view text) {
   std::string line;
   line.reserve(text.size());
-  for (const char c : text) {
+  while (!text.empty()) {
+    const std::size_t whole = character_bytes(text);
+    const char c = text[0];
+    const std::string_view character = text.substr(0, std::max<std::size_t>(whole, 1));
+    text.remove_prefix(character.size());
     if (c == '\n') {
       line += "\\n";
     } else if (c == '\t') {
       line += "\\t";
     } else if (c == '\r') {
       line += "\\r";
-    } else if (is_control(c)) {
+    } else if (is_control(c) || whole == 0) {
       line += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     } else {
-      line += c;
+      line += character;
     }
   }
   return line;

@@ -49,7 +49,11 @@ std::string join(std::span<const std::string> pieces, std::string_view separator
 std::string quote_argument(std::string_view argument);
 std::string quote_argv(std::span<const std::string> argv);
 
-// `text` with control characters written as escapes, so that it stays one line in a log.
+// Bytes of the first character, in UTF-8; 0: it is none, or broken off.
+std::size_t character_bytes(std::string_view text);
+
+// `text` with control characters, and bytes that are no UTF-8, written as escapes, so that it stays
+// one line in a log and can be read.
 std::string one_line(std::string_view text);
 
 }  // namespace tide

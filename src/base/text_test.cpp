@@ -96,6 +96,11 @@ TEST(Text, QuotesOnlyWhereNeeded) {
             R"(sh -c 'echo '\''a'\'' $X' '')");
   EXPECT_EQ(quote_argument("a\nb\\'"), R"($'a\nb\\\'')");
   EXPECT_EQ(one_line("a\tb\x01\n"), R"(a\tb\x01\n)");
+  EXPECT_EQ(one_line("\xc3\xbc\xe2\x80\xa6"), "\xc3\xbc\xe2\x80\xa6") << "whole characters stay";
+  EXPECT_EQ(one_line("a\xc3"), R"(a\xc3)");
+  EXPECT_EQ(one_line("\xfc"
+                     "ber\x80"),
+            R"(\xfcber\x80)");
 }
 
 }  // namespace

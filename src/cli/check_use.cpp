@@ -3,8 +3,11 @@
 #include "base/run_directory.hpp"
 #include "cli/commands.hpp"
 #include "cli/dvm_choice.hpp"
+#include "cli/head_arguments.hpp"
 #include "cli/values.hpp"
+#include "hosts/hostfile.hpp"
 #include "say/command_line.hpp"
+#include "say/pool.hpp"
 
 namespace tide::cli {
 namespace {
@@ -12,6 +15,7 @@ namespace {
 // The same bounds as the head's.
 constexpr std::uint32_t kMaxNodes = 4096;
 constexpr std::uint32_t kMaxSlots = 65536;
+constexpr std::uint32_t kMaxHosts = 100'000;
 
 Status check_operands(const CommandLine& line) {
   const std::vector<std::string>& operands = line.apps.front().argv;
@@ -21,11 +25,20 @@ Status check_operands(const CommandLine& line) {
     case Command::kParams:
     case Command::kLogs:
       return ok_status();
+    case Command::kPs:
+      if (operands.empty()) return ok_status();
+      [[fallthrough]];
+    case Command::kExplain:
     case Command::kKill: {
-      if (operands.size() != 1) return say::needs_one_job();
+      if (operands.size() != 1) return say::needs_one_job(line.program);
       const Result<JobName> job = parse_job_name(operands[0]);
       return job ? ok_status() : Status(job.error());
     }
+    case Command::kPool:
+      if (operands.size() == 1 && (operands[0] == "push" || operands[0] == "reclaim")) {
+        return ok_status();
+      }
+      return say::needs_pool_word();
     case Command::kDebug:
       if (operands.size() == 1 && operands[0] == "recorder") return ok_status();
       if (operands.size() == 2 && operands[0] == "release") return ok_status();
@@ -47,6 +60,13 @@ Status check_number(const CommandLine& line, Option option, std::string_view wha
 Status check_values(const CommandLine& line) {
   if (Status s = check_number(line, Option::kNodes, "the number of nodes", kMaxNodes); !s) return s;
   if (Status s = check_number(line, Option::kSlots, "the number of slots", kMaxSlots); !s) return s;
+  if (Status s = check_number(line, Option::kMaxVmSize, "the number of nodes", kMaxHosts); !s) {
+    return s;
+  }
+  if (Status s = check_number(line, Option::kPoolNodes, "the number of nodes", kMaxNodes); !s) {
+    return s;
+  }
+  if (Status s = check_number(line, Option::kCount, "the number of nodes", kMaxHosts); !s) return s;
   const GivenOption* lines = line.find(Option::kLines);
   if (lines != nullptr && lines->value != "all") {
     constexpr std::uint32_t kMost = std::numeric_limits<std::uint32_t>::max();
@@ -58,11 +78,48 @@ Status check_values(const CommandLine& line) {
   return ok_status();
 }
 
+// Names for nodes that are there, for others also what --host says at a start.
+Status check_nodes(const CommandLine& line) {
+  for (const GivenOption& given : line.apps.front().options) {
+    if (given.option != Option::kHost) continue;
+    const auto words = hosts::parse_host_list(given.value, given.spelling);
+    if (!words) return words.error();
+    if (line.command == Command::kGrow) continue;
+    for (const hosts::HostWord& word : *words) {
+      const bool plain = word.kind == hosts::HostWord::Kind::kName && !word.excluded &&
+                         word.user.empty() && word.slots == 0;
+      if (!plain) return say::names_of_nodes_only(word.place.text, given.spelling);
+    }
+  }
+  return ok_status();
+}
+
+Status check_change(const CommandLine& line) {
+  const bool shrinks = line.command == Command::kShrink;
+  if (line.command != Command::kGrow && !shrinks && line.command != Command::kPool) {
+    return ok_status();
+  }
+  const GivenOption* which = nullptr;
+  for (const Option option : {Option::kCount, Option::kHost, Option::kAllocation}) {
+    const GivenOption* given = line.find(option);
+    if (given == nullptr) continue;
+    if (which != nullptr) return say::change_by_two(which->spelling, given->spelling);
+    which = given;
+  }
+  if (which == nullptr && line.command == Command::kPool) return say::needs_pool_word();
+  if (which == nullptr) return say::change_of_nothing(line.program, shrinks);
+  if (which->option == Option::kAllocation && which->value.empty()) {
+    return say::empty_value(which->spelling, "ID");
+  }
+  return check_nodes(line);
+}
+
 Status check_dvm(const CommandLine& line) {
   if (line.command == Command::kUp) {
     const GivenOption* name = line.find(Option::kDvm);
     return name == nullptr ? ok_status() : validate_dvm_name(name->value);
   }
+  if (line.command == Command::kCheck) return ok_status();  // there is no DVM
   const Result<DvmChoice> choice = dvm_choice(line);
   if (!choice) return choice.error();
   if (line.has(Option::kAll) && line.command == Command::kDown && *choice != DvmChoice{}) {
@@ -76,6 +133,8 @@ Status check_dvm(const CommandLine& line) {
 Status check_use(const CommandLine& line) {
   if (Status status = check_operands(line); !status) return status;
   if (Status status = check_values(line); !status) return status;
+  if (Status status = check_hosts(line); !status) return status;
+  if (Status status = check_change(line); !status) return status;
   return check_dvm(line);
 }
 

@@ -11,6 +11,7 @@
 #include "cli/dvm_finder.hpp"
 #include "cli/job_request.hpp"
 #include "cli/json_text.hpp"
+#include "cli/values.hpp"
 #include "say/finding.hpp"
 #include "say/running.hpp"
 #include "wire/exit_status.hpp"
@@ -57,6 +58,10 @@ Result<ClientContext> make_client_context(CommandLine line, const char* const* e
 void print(std::string_view text) {
   const int errnum = write_all(STDOUT_FILENO, text);
   if (print_errno() == 0) print_errno() = errnum;
+}
+
+bool print_failed() {
+  return print_errno() != 0;
 }
 
 int status_after_print(std::string_view program, int status) {
@@ -129,13 +134,25 @@ Result<DvmConnection> connect_to_dvm(const ClientContext& context, const DvmInfo
   return say::dvm_unreachable(dvm.name, error);
 }
 
+wire::JobRef job_ref(std::string_view text) {
+  wire::JobRef ref;
+  const Result<JobName> name = parse_job_name(text);
+  if (name && name->number != 0) {
+    ref.set_number(name->number);
+  } else {
+    ref.set_nspace(std::string(text));
+  }
+  return ref;
+}
+
 Result<wire::ClientReply> ask(net::LocalChannel& channel, wire::ClientRequest request,
-                              std::uint32_t timeout_ms) {
+                              std::uint32_t timeout_ms,
+                              const std::function<void(std::string_view)>& on_news) {
   using Clock = std::chrono::steady_clock;
   constexpr std::uint32_t kRequest = 1;
   request.set_request(kRequest);
   if (Status status = channel.send(request); !status) return status.error();
-  const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms);
+  auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms);
   while (true) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
     auto incoming = channel.receive(left > 0 ? static_cast<std::uint32_t>(left) : 0);
@@ -145,6 +162,11 @@ Result<wire::ClientReply> ask(net::LocalChannel& channel, wire::ClientRequest re
     }
     wire::ClientReply& reply = (**incoming).reply;
     if (reply.request() != kRequest) continue;
+    if (reply.has_news()) {
+      if (on_news) on_news(reply.news().text());
+      deadline = Clock::now() + std::chrono::milliseconds(timeout_ms);
+      continue;
+    }
     if (!reply.has_error()) return std::move(reply);
     return Error{static_cast<ErrorCode>(reply.error().code()), reply.error().message()};
   }

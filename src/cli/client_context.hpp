@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -32,6 +33,9 @@ Result<ClientContext> make_client_context(CommandLine line, const char* const* e
 void print(std::string_view text);
 void complain(const CommandLine& line, std::string_view text);
 
+// Whether something of it was lost already.
+bool print_failed();
+
 // What to exit with instead of `status`: a failure, which is told, if something was not printed.
 int status_after_print(std::string_view program, int status);
 
@@ -55,8 +59,13 @@ struct DvmConnection {
 Result<DvmConnection> connect_to_dvm(const ClientContext& context);
 Result<DvmConnection> connect_to_dvm(const ClientContext& context, const DvmInfo& dvm);
 
-// Sends one request and waits for its answer; an answer that is an error becomes one.
+// A job by number or namespace, as people write it.
+wire::JobRef job_ref(std::string_view text);
+
+// Sends one request and waits for its answer; an answer that is an error becomes one. News that
+// come before it are given to `on_news`, and give the answer its whole time again.
 Result<wire::ClientReply> ask(net::LocalChannel& channel, wire::ClientRequest request,
-                              std::uint32_t timeout_ms = kAnswerTimeoutMs);
+                              std::uint32_t timeout_ms = kAnswerTimeoutMs,
+                              const std::function<void(std::string_view)>& on_news = {});
 
 }  // namespace tide::cli

@@ -16,11 +16,15 @@ struct Subcommand {
 };
 
 constexpr std::array kSubcommands = {
-    Subcommand{"up", Command::kUp},         Subcommand{"run", Command::kRun},
-    Subcommand{"status", Command::kStatus}, Subcommand{"jobs", Command::kJobs},
-    Subcommand{"kill", Command::kKill},     Subcommand{"logs", Command::kLogs},
-    Subcommand{"params", Command::kParams}, Subcommand{"debug", Command::kDebug},
-    Subcommand{"down", Command::kDown},     Subcommand{"sim", Command::kSim},
+    Subcommand{"up", Command::kUp},         Subcommand{"check", Command::kCheck},
+    Subcommand{"run", Command::kRun},       Subcommand{"status", Command::kStatus},
+    Subcommand{"jobs", Command::kJobs},     Subcommand{"explain", Command::kExplain},
+    Subcommand{"ps", Command::kPs},         Subcommand{"events", Command::kEvents},
+    Subcommand{"kill", Command::kKill},     Subcommand{"grow", Command::kGrow},
+    Subcommand{"shrink", Command::kShrink}, Subcommand{"pool", Command::kPool},
+    Subcommand{"logs", Command::kLogs},     Subcommand{"params", Command::kParams},
+    Subcommand{"debug", Command::kDebug},   Subcommand{"down", Command::kDown},
+    Subcommand{"sim", Command::kSim},
 };
 
 constexpr std::array kPrograms = {

@@ -159,8 +159,8 @@ TEST(ParseCommandLine, OldSpellingsGiveAHint) {
 }
 
 TEST(ParseCommandLine, WhatIsNotBuiltYetIsSaidSo) {
-  EXPECT_THAT(refusal({"--hostfile", "f", "a"}), HasSubstr("not built yet; what there is: --host"));
-  EXPECT_THAT(refusal({"-hostfile", "f", "a"}), HasSubstr("-hostfile is not built yet"));
+  EXPECT_THAT(refusal({"--rankfile", "f", "a"}), HasSubstr("not built yet; what there is: --host"));
+  EXPECT_THAT(refusal({"-rankfile", "f", "a"}), HasSubstr("-rankfile is not built yet"));
   EXPECT_THAT(refusal({"--bind-to", "core", "a"}), HasSubstr("--bind-to is not built yet"));
   EXPECT_THAT(refusal({"-N", "2", "a"}), HasSubstr("-N is not built yet"));
 }
@@ -176,8 +176,8 @@ TEST(ParseCommandLine, NothingIsBothBuiltAndNot) {
 }
 
 TEST(ParseCommandLine, WhatOneCommandHasAnotherMayLack) {
-  EXPECT_THAT(refusal_of(Invocation{"tide up", Command::kUp, {"--host", "a"}}),
-              HasSubstr("--host is not built yet; what there is: --nodes"));
+  EXPECT_THAT(refusal_of(Invocation{"tide up", Command::kUp, {"-x", "A"}}),
+              HasSubstr("-x is not built yet; what there is: -x with tide run"));
   EXPECT_THAT(refusal_of(Invocation{"prterun", Command::kOneShot, {"--dvm", "a", "b"}}),
               HasSubstr("prun, for a DVM that is running"));
 }

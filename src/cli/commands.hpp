@@ -8,6 +8,9 @@ namespace tide::cli {
 // Replaces this program by a head that goes to the background when the DVM is ready.
 int up_command(const ClientContext& context);
 
+// Replaces this program by a head that tries the hosts and starts no DVM.
+int check_command(const ClientContext& context);
+
 int run_command(const ClientContext& context);
 
 // A private head for one job: it ends with us, whatever happens to us.
@@ -15,7 +18,13 @@ int one_shot_command(const ClientContext& context);
 
 int status_command(const ClientContext& context);
 int jobs_command(const ClientContext& context);
+int explain_command(const ClientContext& context);
+int ps_command(const ClientContext& context);
+int events_command(const ClientContext& context);
 int kill_command(const ClientContext& context);
+int grow_command(const ClientContext& context);
+int shrink_command(const ClientContext& context);
+int pool_command(const ClientContext& context);
 int down_command(const ClientContext& context);
 int params_command(const ClientContext& context);
 int logs_command(const ClientContext& context);

@@ -36,11 +36,12 @@ bool may_be_ending(ErrorCode code) {
 }
 
 // Asks the head to end and hangs up: it does not end while somebody still listens.
-Result<wire::ClientReply> ask_to_end(DvmConnection connection, bool force,
+Result<wire::ClientReply> ask_to_end(const ClientContext& context, DvmConnection connection,
                                      std::uint32_t timeout_ms) {
   wire::ClientRequest request;
-  request.mutable_down()->set_force(force);
-  return ask(connection.channel, std::move(request), timeout_ms);
+  request.mutable_down()->set_force(context.line.has(Option::kForce));
+  return ask(connection.channel, std::move(request), timeout_ms,
+             [&context](std::string_view news) { complain(context.line, news); });
 }
 
 int end_dvm(const ClientContext& context, const DvmInfo& dvm) {
@@ -54,7 +55,7 @@ int end_dvm(const ClientContext& context, const DvmInfo& dvm) {
 
   const std::uint32_t timeout_ms =
       context.params.get_duration_ms("tide_shutdown_timeout") + kMarginMs;
-  const Result<wire::ClientReply> reply = ask_to_end(std::move(*connection), force, timeout_ms);
+  const Result<wire::ClientReply> reply = ask_to_end(context, std::move(*connection), timeout_ms);
   if (!reply && !may_be_ending(reply.error().code)) return fail(context.line, reply.error());
   if (head.wait_gone(timeout_ms)) {
     print("DVM " + dvm.name + " has ended\n");

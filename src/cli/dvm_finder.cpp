@@ -96,11 +96,13 @@ Result<std::vector<DvmInfo>> running_dvms(const std::string& run_base) {
 Result<DvmInfo> find_dvm(const std::string& run_base, const DvmChoice& choice,
                          std::uint64_t now_unix_ms) {
   if (choice.kind == Kind::kName) return by_name(run_base, choice.text);
-  if (choice.kind == Kind::kSystem) {
-    return say::no_system_dvm();
-  }
   Result<std::vector<DvmInfo>> dvms = running_dvms(run_base);
   if (!dvms) return dvms.error();
+  if (choice.kind == Kind::kSystem || choice.kind == Kind::kSystemFirst) {
+    const auto found = std::ranges::find_if(*dvms, &DvmInfo::system);
+    if (found != dvms->end()) return *found;
+    if (choice.kind == Kind::kSystem) return say::no_system_dvm();
+  }
   switch (choice.kind) {
     case Kind::kPid:
       return by_pid(*dvms, choice.pid);

@@ -67,6 +67,15 @@ TEST_F(DvmFinder, TheOnlyOneIsTheDefaultAndDeadOnesDoNotCount) {
   EXPECT_EQ(running_dvms(base_)->size(), 1U);
 }
 
+TEST_F(DvmFinder, TheSystemsComesFirstWhereItIsAskedFor) {
+  add("day", "tide-h-1-1");
+  DvmInfo info = add("night", "tide-h-1-2");
+  info.system = true;
+  ASSERT_TRUE(DvmDirectory::open(info.directory)->write_info(info).ok());
+  EXPECT_EQ(found({Kind::kSystem, {}, 0}), "night");
+  EXPECT_EQ(found({Kind::kSystemFirst, {}, 0}), "night");
+}
+
 TEST_F(DvmFinder, SeveralAreListedAndRefused) {
   add("day", "tide-h-1-1");
   add("night", "tide-h-1-2");

@@ -121,6 +121,14 @@ void FakeHead::accepted(std::uint32_t request, std::uint32_t job) {
   reply(answer);
 }
 
+void FakeHead::spawned(std::uint32_t job, std::uint32_t parent) {
+  job_ = job;
+  wire::ClientReply answer;
+  answer.mutable_accepted()->set_job(job);
+  answer.mutable_accepted()->set_parent(parent);
+  reply(answer);
+}
+
 void FakeHead::output(std::uint32_t rank, wire::Stream stream, std::string_view bytes, bool eof) {
   wire::ClientReply answer;
   wire::ClientOutput& output = *answer.mutable_output();

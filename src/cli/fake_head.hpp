@@ -64,6 +64,9 @@ class FakeHead {
 
   // ---- what a head says to a job's client ----
   void accepted(std::uint32_t request, std::uint32_t job);
+  // A job that the client's own has spawned; what follows is said of `job`.
+  void spawned(std::uint32_t job, std::uint32_t parent);
+  void speak_of(std::uint32_t job) { job_ = job; }
   void output(std::uint32_t rank, wire::Stream stream, std::string_view bytes, bool eof = false);
   void input_credit(std::uint32_t bytes);
   void ended(int exit_status, std::string_view message = {});

@@ -18,12 +18,26 @@ struct CommandText {
 };
 
 constexpr std::array kCommands = {
-    CommandText{Command::kUp, "up", "start a DVM", "[--nodes N] [--slots N] [--dvm NAME] [option…]",
-                "Starts a DVM on this machine and comes back when it is ready. It stays until\n"
-                "tide down ends it.\n",
-                "  $ --nodes 8\n"
-                "  $ --dvm night --nodes 4 --slots 2 --report-uri night.uri\n"
-                "  $ --nodes 64 --prtemca rml_radix 2\n"},
+    CommandText{
+        Command::kUp, "up", "start a DVM", "[--nodes N] [--slots N] [--dvm NAME] [option…]",
+        "Starts a DVM on this machine, or on those that are named, and comes back when it is\n"
+        "ready. It stays until tide down ends it.\n",
+        "  $ --nodes 8\n"
+        "  $ --hostfile nodes.txt\n"
+        "  $ --host node[01-16]:4\n"
+        "  $ --dvm night --nodes 4 --slots 2 --report-uri night.uri\n"
+        "  $ --elastic --nodes 2 --pool 6\n"
+        "  $ --nodes 64 --prtemca rml_radix 2\n"},
+    CommandText{
+        Command::kCheck, "check", "try whether a DVM can be started on these machines",
+        "--hostfile FILE | --host LIST [option…]",
+        "Logs in on every machine as tide up does, starts a daemon there that finds its way\n"
+        "back here, and ends it. Says of each machine what was found, or why it can't be used\n"
+        "and what to do. Exits with 0 when all can be used, else with 1; nothing stays.\n",
+        "  $ --hostfile nodes.txt\n"
+        "  $ --host node[01-16] --verbose\n"
+        "  $ --hostfile nodes.txt --prefix /opt/tide --json\n"
+        "  $ --host node7 --prtemca plm_ssh_timeout 60s\n"},
     CommandText{
         Command::kRun, "run", "run a job in a DVM", "[option…] PROGRAM [argument…] [: …]",
         "Runs PROGRAM as a parallel job in a running DVM, shows its output, passes standard\n"
@@ -32,29 +46,89 @@ constexpr std::array kCommands = {
         "Ctrl-C ends the job in good order, a second one at once.\n",
         "  $ -n 4 hostname\n"
         "  $ -n 2 --host v1,v3 --output tag ./solver input.dat\n"
+        "  $ --host +e:2 ./solver other.dat\n"
         "  $ -n 64 --map-by node:OVERSUBSCRIBE -x OMP_NUM_THREADS=1 ./a.out\n"
         "  $ -n 1 ./master : -n 7 ./worker\n"
         "  $ --timeout 5m --dvm night ./long\n"},
-    CommandText{Command::kOneShot, "", "run a job in a DVM of its own",
-                "[--nodes N] [--slots N] [option…] PROGRAM [argument…] [: …]",
-                "Starts a private DVM on this machine, runs PROGRAM in it as prun does, ends the\n"
-                "DVM, and exits with the status of the job (--help exit-status).\n",
-                "  $ -n 4 hostname\n"
-                "  $ --nodes 4 --slots 2 -n 8 --map-by node ./a.out\n"
-                "  $ --nodes 2 -n 1 ./master : -n 3 ./worker\n"},
+    CommandText{
+        Command::kOneShot, "", "run a job in a DVM of its own",
+        "[--nodes N] [--slots N] [option…] PROGRAM [argument…] [: …]",
+        "Starts a private DVM on this machine, or on those that are named, runs PROGRAM in it\n"
+        "as prun does, ends the DVM, and exits with the status of the job (--help\n"
+        "exit-status).\n",
+        "  $ -n 4 hostname\n"
+        "  $ --hostfile nodes.txt --map-by node hostname\n"
+        "  $ --nodes 4 --slots 2 -n 8 --map-by node ./a.out\n"
+        "  $ --nodes 2 -n 1 ./master : -n 3 ./worker\n"},
     CommandText{Command::kStatus, "status", "show a DVM with its nodes and running jobs",
                 "[option…]", "",
                 "  $\n"
                 "  $ --dvm night --json\n"},
-    CommandText{Command::kJobs, "jobs", "list jobs", "[--all] [option…]",
-                "Lists the jobs that run in the DVM.\n",
-                "  $\n"
-                "  $ --all --json\n"},
+    CommandText{
+        Command::kJobs, "jobs", "list jobs", "[--all] [option…]",
+        "Lists the jobs that run in the DVM: state, processes, nodes, age, and in a word what\n"
+        "each waits for; tide explain says more of one.\n",
+        "  $\n"
+        "  $ --all --json\n"},
+    CommandText{
+        Command::kExplain, "explain", "say where a job is and what it waits for", "JOB [option…]",
+        "Says since when a job is in its state, what it waits for (a daemon, a node, a reader of\n"
+        "its output, processes), what else is known, and the way it came; of one that has ended\n"
+        "how and why. The head answers from what it knows and asks nobody.\n"
+        "JOB is a number as listed by tide jobs, or a namespace.\n",
+        "  $ 3\n"
+        "  $ 3 --dvm night\n"
+        "  $ tide-vm-6655-e451885e@3 --json\n"},
+    CommandText{
+        Command::kPs, "ps", "list the processes of a job, or of all jobs", "[JOB] [option…]",
+        "One line for each process: rank, node, process number, state, and how it ended. Without\n"
+        "JOB the processes of all jobs that run. Of jobs that have ended the last ones are kept.\n",
+        "  $\n"
+        "  $ 3\n"
+        "  $ 3 --json\n"},
+    CommandText{
+        Command::kEvents, "events", "show what happened in a DVM, and what happens",
+        "[--follow] [option…]",
+        "One line for each event that the DVM remembers: jobs submitted, started, running,\n"
+        "registered, failing, ended; nodes up, suspected, back, lost; tools that came and went;\n"
+        "the DVM itself. With --follow it goes on until the DVM ends, or Ctrl-C. Who reads too\n"
+        "slowly misses events, and is told how many; nobody waits for a reader.\n",
+        "  $\n"
+        "  $ --follow\n"
+        "  $ --follow --json --dvm night\n"},
     CommandText{Command::kKill, "kill", "end a job, or send it a signal",
                 "JOB [--signal SIGNAL] [option…]",
                 "JOB is a number as listed by tide jobs, or a namespace.\n",
                 "  $ 3\n"
                 "  $ 3 --signal USR1\n"},
+    CommandText{
+        Command::kGrow, "grow", "give an elastic DVM more nodes",
+        "--count N | --host LIST [--wait] [option…]",
+        "Takes nodes from the pool of the DVM (tide up --elastic --pool N), or adds hosts by\n"
+        "name. Says what has begun and comes back; with --wait when all daemons know of each\n"
+        "other, and jobs can run on the new nodes. If one node can't be started the DVM is as it\n"
+        "was before. Exits with 0, 3 (refused), 4 (failed, and undone) or 5 (not known: the\n"
+        "connection to the DVM was lost).\n",
+        "  $ --count 2 --wait\n"
+        "  $ --host node7,node8:4\n"
+        "  $ --count 1 --wait --json\n"},
+    CommandText{
+        Command::kShrink, "shrink", "release nodes of an elastic DVM",
+        "--count N | --host LIST | --alloc ID [--wait] [option…]",
+        "Ends what runs on these nodes, then their daemons, and gives them back to the pool.\n"
+        "--count takes those first that nobody uses. Says what has begun and comes back; with\n"
+        "--wait when the nodes are gone. Exit status as that of tide grow.\n",
+        "  $ --count 2\n"
+        "  $ --host v3,v4 --wait\n"
+        "  $ --alloc a1 --wait --json\n"},
+    CommandText{
+        Command::kPool, "pool", "let the pool push nodes to an elastic DVM, or take some back",
+        "push|reclaim --count N | --host LIST [option…]",
+        "Plays the part of a scheduler. push gives the DVM nodes that it has not asked for,\n"
+        "reclaim takes nodes back, those first that it got last. tide status and tide events\n"
+        "show how it goes.\n",
+        "  $ push --count 2\n"
+        "  $ reclaim --host v3\n"},
     CommandText{Command::kDown, "down", "end a DVM", "[--force] [--all] [option…]",
                 "Ends the DVM, its jobs and its daemons, and comes back when the head is gone.\n",
                 "  $\n"
@@ -74,7 +148,7 @@ constexpr std::array kCommands = {
         "of all.\n",
         "  $\n"
         "  $ v3 --lines 20\n"
-        "  $ head --lines all\n"},
+        "  $ head --lines all --json\n"},
     CommandText{
         Command::kDebug, "debug", "look inside a DVM, and let go what a failpoint holds",
         "recorder | release NAME [option…]",
@@ -97,10 +171,27 @@ constexpr std::array kTopics = {
           "  slot   fill a node up to its slots, then the next one (not given: this)\n"
           "  node   one process on each node in turn, up to the slots of each\n\n"
           "  OVERSUBSCRIBE     more processes on a node than it has slots are allowed\n"
-          "  NOOVERSUBSCRIBE   they are not (not given: this)\n\n"
+          "  NOOVERSUBSCRIBE   they are not (not given: this)\n"
+          "  DISPLAY           show where the processes would be, and start none\n\n"
           "Case does not matter and a unique beginning is enough: --map-by no:over.\n"
           "A qualifier may have =yes or =no.\n\n"
           "Examples: --map-by node   --map-by :OVERSUBSCRIBE   --map-by slot:oversubscribe=no\n"},
+    Topic{
+        "hosts",
+        "--host LIST and --hostfile FILE name machines to start a DVM on (tide up, prte, prterun)\n"
+        "or choose among the nodes of a DVM for one job (prun, tide run).\n\n"
+        "  node1              one host; as many slots as it has\n"
+        "  node1:4            with four slots; in a file also node1 slots=4 max-slots=8\n"
+        "  me@node1           log in as me\n"
+        "  node[01-16,20]     seventeen hosts\n"
+        "  ^node7             not this one\n"
+        "  +n0                the first node of the DVM, or of the hostfile for --host\n"
+        "  +e   +e:2          all nodes that nobody uses; two of them\n"
+        "  10.0.0.7  [fe80::7]:4\n\n"
+        "A file has one host on each line, and comments after #. A host that is named again has\n"
+        "the slots of all its lines together, one where none are given. With both options\n"
+        "--host chooses among the hosts of the file. See docs/hosts.md.\n\n"
+        "Examples: --host node1:4,node2   --hostfile nodes.txt --host ^node7   --host +n0,+e:1\n"},
     Topic{"output",
           "--output HOW,… says how the output of the processes is shown.\n\n"
           "  tag                      begin each line with [job,rank]<stream>:\n"
@@ -131,20 +222,66 @@ constexpr std::array kTopics = {
           "  --prepend-env VAR[;] V    put V and ';' before the value; VAR alone: and ':'\n"
           "  --append-env VAR[;] V     the same, after it\n\n"
           "Example: -x 'OMP_*' --prepend-env PATH /opt/bin ./a.out\n"},
-    Topic{"exit-status",
-          "The exit status of a run is that of its job:\n\n"
-          "  0        every process ended with 0\n"
-          "  N        the first process that failed ended with N\n"
-          "  128+S    … or was ended by signal S\n"
-          "  1        the command could not do what it was asked\n"
-          "  2        the command line makes no sense; nothing was done\n"
-          "  120      a node or its daemon was lost under the job\n"
-          "  121      no DVM to talk to, or the connection to it was lost\n"
-          "  122      the job failed and no process gave a status\n"
-          "  124      the job ran longer than --timeout allows\n"
-          "  125      no place for the job: too few slots, no such node\n"
-          "  126      the program was found and cannot be executed\n"
-          "  127      the program was not found\n"},
+    Topic{
+        "preload",
+        "-s and --preload-files bring files of yours to the nodes before a job starts, and they\n"
+        "are removed when it has ended.\n\n"
+        "  --preload-files in.dat,data/a.dat   lands as in.dat and data/a.dat\n"
+        "  --preload-files /home/me/in.dat     lands as in.dat\n"
+        "  --preload-files input.tar.gz        is unpacked where it lands\n"
+        "  -s ./solver                         the program itself; it starts there\n"
+        "  --set-cwd-to-session-dir            start there without -s\n\n"
+        "There is the directory of the job on each node; TIDE_JOB_DIR names it to the processes.\n"
+        "A name with '..' is refused, and so is a second file of the same name that is not the\n"
+        "same file. Executables stay executable. See docs/staging.md.\n\n"
+        "Example: prun -n 4 -s --preload-files in.dat ./solver in.dat\n"},
+    Topic{
+        "exit-status",
+        "The exit status of a run is that of its job:\n\n"
+        "  0        every process ended with 0\n"
+        "  N        the first process that failed ended with N\n"
+        "  128+S    … or was ended by signal S\n"
+        "  1        the command could not do what it was asked\n"
+        "  2        the command line makes no sense; nothing was done\n"
+        "  120      a node or its daemon was lost under the job\n"
+        "  121      no DVM to talk to, or the connection to it was lost\n"
+        "  122      the job failed and no process gave a status\n"
+        "  3, 4, 5  of tide grow and tide shrink: refused; failed and undone; not known\n"
+        "  123      a file of the job could not be brought to a node\n"
+        "  124      the job ran longer than --timeout, or its launch than --spawn-timeout, allows\n"
+        "  125      no place for the job: too few slots, no such node\n"
+        "  126      the program was found and cannot be executed\n"
+        "  127      the program was not found\n"},
+    Topic{
+        "runtime-options",
+        "--runtime-options WHAT,… decides what becomes of a job.\n\n"
+        "  error-nonzero-status=no   a process that exits with another status than 0 ends nothing\n"
+        "  recoverable               nor does one that is killed, or lost with its node\n"
+        "  notifyerrors              the others are told of such a process by a PMIx event\n"
+        "  autorestart               a process that failed is started again, three times at most\n"
+        "  max-restarts=N            … N times\n"
+        "  continuous                recoverable, and started again without limit\n"
+        "  timeout=T                 as --timeout\n"
+        "  spawn-timeout=T           as --spawn-timeout\n"
+        "  report-state-on-timeout, get-stack-traces   as the options of these names\n"
+        "  donotlaunch               as --do-not-launch\n"
+        "  report-child-jobs-separately   the status of jobs it spawns does not count\n"
+        "  stop-on-exec, stop-in-init, stop-in-app   hold its processes (--help debugging)\n\n"
+        "The exit status of a job that went on is that of the first process that failed. Case\n"
+        "does not matter, a unique beginning is enough, and each may have =yes or =no.\n\n"
+        "Examples: --rtos recoverable,notifyerrors   --rtos autorestart,max-restarts=10\n"},
+    Topic{"debugging",
+          "A job can be held until a debugger has its processes:\n\n"
+          "  --stop-on-exec   before the first instruction of the program\n"
+          "  --stop-in-init   in PMIx_Init, and so in MPI_Init\n"
+          "  --stop-in-app    where the program itself waits for PMIX_DEBUGGER_RELEASE\n\n"
+          "When all its processes wait the command shows where they are, with their pids. Attach\n"
+          "with gdb -p PID on that node. tide kill JOB --signal CONT lets all of them go on; with\n"
+          "--stop-on-exec also gdb's continue, after handle SIGSTOP nostop noprint nopass. A tool\n"
+          "that spawned the job gets the event PMIX_READY_FOR_DEBUG, once, and lets it go on with\n"
+          "PMIX_DEBUGGER_RELEASE. See docs/debugging.md.\n\n"
+          "Where a job hangs: --timeout TIME --get-stack-traces (by gdb).\n\n"
+          "Examples: prun -n 4 --stop-on-exec ./a.out   tide kill 3 --signal CONT\n"},
     Topic{"params",
           "Parameters are set, the first of these that names one wins:\n\n"
           "  --prtemca NAME VALUE\n"
@@ -170,7 +307,8 @@ std::string option_heading(const OptionRow& shown, Command command) {
   std::string heading;
   for (const OptionRow& row : option_table()) {
     const bool spelling = row.option == shown.option && (row.commands & only(command)) != 0 &&
-                          row.instead.empty() && (&row == &shown || row.help.empty());
+                          row.implied == shown.implied && row.instead.empty() &&
+                          (&row == &shown || row.help.empty());
     if (!spelling) continue;
     if (!heading.empty()) heading += ", ";
     heading += dashed(row.name);

@@ -14,8 +14,8 @@ constexpr std::size_t kMaxQueuedBytes = 4UL << 20U;
 constexpr std::size_t kBusyGrantBytes = 16384;
 constexpr std::size_t kIdleGrantBytes = 2048;
 
-std::string tag_of(std::uint32_t job, StreamKey key) {
-  return "[" + std::to_string(job) + "," + std::to_string(key.rank) + "]<" +
+std::string tag_of(StreamKey key) {
+  return "[" + std::to_string(key.job) + "," + std::to_string(key.rank) + "]<" +
          (key.stream == wire::STDOUT ? "stdout" : "stderr") + ">: ";
 }
 
@@ -25,13 +25,13 @@ JobOutput::Sink& JobOutput::sink_of(wire::Stream stream) {
   return sinks_[stream == wire::STDERR && !style_.merge_stderr ? 1 : 0];
 }
 
-LineTagger& JobOutput::tagger(std::uint32_t job, StreamKey key) {
+LineTagger& JobOutput::tagger(StreamKey key) {
   const auto found = taggers_.find(key);
   if (found != taggers_.end()) return found->second;
-  return taggers_.emplace(key, LineTagger(tag_of(job, key))).first->second;
+  return taggers_.emplace(key, LineTagger(tag_of(key))).first->second;
 }
 
-void JobOutput::take(std::uint32_t job, StreamKey key, Bytes data, bool eof) {
+void JobOutput::take(StreamKey key, Bytes data, bool eof) {
   Sink& sink = sink_of(key.stream);
   const std::size_t credit = data.size();
   sink.of_job = sink.of_job || !data.empty();
@@ -40,7 +40,7 @@ void JobOutput::take(std::uint32_t job, StreamKey key, Bytes data, bool eof) {
   } else if (!style_.tag) {
     sink.queue.push(std::move(data), key, credit);
   } else {
-    Bytes lines(tagger(job, key).add(data.view()));
+    Bytes lines(tagger(key).add(data.view()));
     // What the tagger holds is bounded, and its writer may need credit to end the line.
     if (lines.empty()) ledger_.add(key, credit);
     sink.queue.push(std::move(lines), key, credit);
@@ -63,6 +63,10 @@ void JobOutput::finish() {
 
 void JobOutput::say(std::string_view line) {
   if (!sinks_[1].broken) sinks_[1].queue.push(Bytes(std::string(line) + "\n"));
+}
+
+void JobOutput::show(std::string_view text) {
+  if (!sinks_[0].broken) sinks_[0].queue.push(Bytes(std::string(text)));
 }
 
 Status JobOutput::write() {

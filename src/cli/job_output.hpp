@@ -1,4 +1,5 @@
-// The output of a job on its way to standard output and standard error of the client.
+// The output of a job, and of what it spawns, on its way to standard output and standard error of
+// the client.
 #pragma once
 
 #include <array>
@@ -24,13 +25,15 @@ class JobOutput {
       : style_(style), sinks_{Sink(stdout_fd), Sink(stderr_fd)} {}
 
   // Bytes of one stream as they came, and its end.
-  void take(std::uint32_t job, StreamKey key, Bytes data, bool eof);
+  void take(StreamKey key, Bytes data, bool eof);
 
   // The job ended: what taggers hold is a last line.
   void finish();
 
   // A line of our own on standard error, in order with what was taken before.
   void say(std::string_view line);
+  // What was asked for besides the job's own output, on standard output.
+  void show(std::string_view text);
 
   // Writes what the descriptors take now. An error, told once: standard output takes nothing any
   // more (kConnectionLost: its reader is gone); what comes for it from now on is thrown away.
@@ -57,7 +60,7 @@ class JobOutput {
   };
 
   Sink& sink_of(wire::Stream stream);
-  LineTagger& tagger(std::uint32_t job, StreamKey key);
+  LineTagger& tagger(StreamKey key);
 
   OutputStyle style_;
   std::array<Sink, 2> sinks_;  // standard output, standard error

@@ -63,9 +63,9 @@ class JobOutputTest : public testing::Test {
 };
 
 TEST_F(JobOutputTest, BytesGoWhereTheyBelongUnchanged) {
-  plain_.take(1, {0, wire::STDOUT}, bytes(std::string("a\0b\n", 4)), false);
-  plain_.take(1, {0, wire::STDERR}, bytes("oops"), true);
-  plain_.take(1, {1, wire::STDOUT}, bytes("c"), true);
+  plain_.take({1, 0, wire::STDOUT}, bytes(std::string("a\0b\n", 4)), false);
+  plain_.take({1, 0, wire::STDERR}, bytes("oops"), true);
+  plain_.take({1, 1, wire::STDOUT}, bytes("c"), true);
   ASSERT_TRUE(plain_.write().ok());
   EXPECT_EQ(out_.take(), std::string("a\0b\nc", 5));
   EXPECT_EQ(err_.take(), "oops");
@@ -73,11 +73,11 @@ TEST_F(JobOutputTest, BytesGoWhereTheyBelongUnchanged) {
 }
 
 TEST_F(JobOutputTest, TagsWholeLinesOfEachStream) {
-  tagged_.take(7, {0, wire::STDOUT}, bytes("one\ntw"), false);
-  tagged_.take(7, {1, wire::STDOUT}, bytes("eins\n"), false);
-  tagged_.take(7, {0, wire::STDOUT}, bytes("o\n\nlast"), false);
-  tagged_.take(7, {0, wire::STDERR}, bytes("bad\n"), false);
-  tagged_.take(7, {0, wire::STDOUT}, bytes(""), true);
+  tagged_.take({7, 0, wire::STDOUT}, bytes("one\ntw"), false);
+  tagged_.take({7, 1, wire::STDOUT}, bytes("eins\n"), false);
+  tagged_.take({7, 0, wire::STDOUT}, bytes("o\n\nlast"), false);
+  tagged_.take({7, 0, wire::STDERR}, bytes("bad\n"), false);
+  tagged_.take({7, 0, wire::STDOUT}, bytes(""), true);
   ASSERT_TRUE(tagged_.write().ok());
   EXPECT_EQ(out_.take(),
             "[7,0]<stdout>: one\n[7,1]<stdout>: eins\n[7,0]<stdout>: two\n"
@@ -86,40 +86,40 @@ TEST_F(JobOutputTest, TagsWholeLinesOfEachStream) {
 }
 
 TEST_F(JobOutputTest, WhatIsHeldAtTheEndOfTheJobIsShown) {
-  tagged_.take(7, {2, wire::STDOUT}, bytes("half"), false);
+  tagged_.take({7, 2, wire::STDOUT}, bytes("half"), false);
   tagged_.finish();
   ASSERT_TRUE(tagged_.write().ok());
   EXPECT_EQ(out_.take(), "[7,2]<stdout>: half\n");
 }
 
 TEST_F(JobOutputTest, MergesAndKeepsTheNameOfTheStream) {
-  merged_.take(7, {0, wire::STDERR}, bytes("bad\n"), true);
+  merged_.take({7, 0, wire::STDERR}, bytes("bad\n"), true);
   ASSERT_TRUE(merged_.write().ok());
   EXPECT_EQ(out_.take(), "[7,0]<stderr>: bad\n");
   EXPECT_EQ(err_.take(), "");
 }
 
 TEST_F(JobOutputTest, CreditIsGrantedForWhatWasWritten) {
-  plain_.take(1, {3, wire::STDOUT}, bytes(std::string(3000, 'x')), false);
+  plain_.take({1, 3, wire::STDOUT}, bytes(std::string(3000, 'x')), false);
   EXPECT_THAT(plain_.grants(), IsEmpty());
   ASSERT_TRUE(plain_.write().ok());
   const std::vector<CreditGrant> grants = plain_.grants();
   ASSERT_THAT(grants, SizeIs(1));
-  EXPECT_EQ(grants[0].key, (StreamKey{3, wire::STDOUT}));
+  EXPECT_EQ(grants[0].key, (StreamKey{1, 3, wire::STDOUT}));
   EXPECT_EQ(grants[0].bytes, 3000U);
   EXPECT_THAT(plain_.grants(), IsEmpty());
 }
 
 TEST_F(JobOutputTest, LittleBytesAreNotWorthAGrantButAddUp) {
   for (int i = 0; i < 2; ++i) {
-    plain_.take(1, {0, wire::STDOUT}, bytes(std::string(1500, 'x')), false);
+    plain_.take({1, 0, wire::STDOUT}, bytes(std::string(1500, 'x')), false);
     ASSERT_TRUE(plain_.write().ok());
     EXPECT_THAT(plain_.grants(), SizeIs(i));
   }
 }
 
 TEST_F(JobOutputTest, CreditOfALineThatIsHeldIsGranted) {
-  tagged_.take(1, {0, wire::STDOUT}, bytes(std::string(4000, 'x')), false);
+  tagged_.take({1, 0, wire::STDOUT}, bytes(std::string(4000, 'x')), false);
   EXPECT_THAT(tagged_.grants(), SizeIs(1));
 }
 
@@ -128,7 +128,7 @@ TEST_F(JobOutputTest, ASlowReaderFillsTheQueueAndLosesNothing) {
   while (!plain_.full()) {
     const std::string piece(50'000, static_cast<char>('a' + sent.size() % 23));
     sent += piece;
-    plain_.take(1, {0, wire::STDOUT}, bytes(piece), false);
+    plain_.take({1, 0, wire::STDOUT}, bytes(piece), false);
     ASSERT_TRUE(plain_.write().ok());
   }
   EXPECT_THAT(plain_.blocked_fds(), SizeIs(1));
@@ -145,11 +145,11 @@ TEST_F(JobOutputTest, ASlowReaderFillsTheQueueAndLosesNothing) {
 
 TEST_F(JobOutputTest, AReaderThatIsGoneIsToldOnceAndCreditGoesOn) {
   out_.close_reader();
-  plain_.take(1, {0, wire::STDOUT}, bytes(std::string(3000, 'x')), false);
+  plain_.take({1, 0, wire::STDOUT}, bytes(std::string(3000, 'x')), false);
   const Status status = plain_.write();
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kConnectionLost);
-  plain_.take(1, {0, wire::STDOUT}, bytes(std::string(3000, 'x')), false);
+  plain_.take({1, 0, wire::STDOUT}, bytes(std::string(3000, 'x')), false);
   EXPECT_TRUE(plain_.write().ok());
   const std::vector<CreditGrant> grants = plain_.grants();
   ASSERT_THAT(grants, SizeIs(1));
@@ -166,7 +166,7 @@ TEST_F(JobOutputTest, StandardErrorMayBeGoneForOurWords) {
 
 TEST_F(JobOutputTest, StandardErrorMayNotBeGoneForTheJobs) {
   err_.close_reader();
-  plain_.take(1, {0, wire::STDERR}, bytes("oops"), false);
+  plain_.take({1, 0, wire::STDERR}, bytes("oops"), false);
   EXPECT_EQ(plain_.write().error().code, ErrorCode::kConnectionLost);
   EXPECT_TRUE(plain_.write().ok()) << "told once";
 }

@@ -1,6 +1,7 @@
 // A job as the head is asked for it, made from a command line.
 #pragma once
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "base/result.hpp"
 #include "cli/command_line.hpp"
 #include "cli/environment.hpp"
+#include "cli/signal_source.hpp"
 #include "cli/values.hpp"
 #include "wire/job.pb.h"
 
@@ -16,6 +18,8 @@ namespace tide::cli {
 struct JobRequest {
   wire::JobSpec job;
   OutputStyle output;
+  std::vector<std::string> files;  // paths of the files that the job brings
+  std::set<int> forwarded_signals = usual_forwarded_signals();
   std::vector<std::string> warnings;  // one line each
 };
 
@@ -24,7 +28,7 @@ struct JobRequest {
 Result<JobRequest> make_job_request(const CommandLine& line, const Environment& environment,
                                     const std::string& working_directory);
 
-// What --prtemca says, in the order given.
+// What --prtemca says, and options that are parameters, in the order given.
 std::vector<std::pair<std::string, std::string>> command_line_params(const CommandLine& line);
 
 }  // namespace tide::cli

@@ -3,14 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/test_files.hpp"
 #include "wire/client.pb.h"
 
 namespace tide::cli {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Pair;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
 
 constexpr const char* kEnvironment[] = {"HOME=/home/me", nullptr};
 
@@ -36,13 +37,18 @@ TEST(MakeJobRequest, DefaultsAreOnePerSlotHereAndInputToRankZero) {
   EXPECT_EQ(made->output, OutputStyle{});
 }
 
+TEST(MakeJobRequest, StacksMayBeWantedWithoutATimeLimit) {
+  EXPECT_FALSE(request({"p"})->job.runtime().get_stack_traces());
+  EXPECT_TRUE(request({"--get-stack-traces", "p"})->job.runtime().get_stack_traces());
+}
+
 // A head that can't read a request drops the client without a word about the reason.
 TEST(MakeJobRequest, WordsNeedNotBeUtf8) {
-  const Result<JobRequest> made = request({"--host", "n\xff", "--wdir", "\xfe", "p\xff", "\x80"});
+  const Result<JobRequest> made = request({"--wdir", "\xfe", "p\xff", "\x80"});
   ASSERT_TRUE(made.ok());
   wire::JobSpec received;
   ASSERT_TRUE(received.ParseFromString(made->job.SerializeAsString()));
-  EXPECT_EQ(received.apps(0).hosts(0).node(), "n\xff");
+  EXPECT_EQ(received.apps(0).argv(0), "p\xff");
   wire::JobRef ref;
   ref.set_nspace("\xff@1");
   EXPECT_TRUE(wire::JobRef().ParseFromString(ref.SerializeAsString()));
@@ -63,6 +69,29 @@ TEST(MakeJobRequest, EverythingTogether) {
   EXPECT_EQ(made->job.timeout_ms(), 90'000U);
   EXPECT_EQ(made->job.stdin_rank(), 2);
   EXPECT_TRUE(made->output.tag);
+}
+
+TEST(MakeJobRequest, HostsAreCarriedAsTheyAreMeant) {
+  const tide::testing::TemporaryDirectory directory;
+  const std::string file = directory.file("nodes");
+  tide::testing::write_text(file, "a slots=2 max-slots=3\n^b\n");
+  const auto made = request({"--host", "n[1-2]:2,+n3", "-H", "+e:2", "--hostfile", file, "p"});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  const wire::AppSpec& app = made->job.apps(0);
+  ASSERT_EQ(app.hosts_size(), 4);
+  EXPECT_EQ(app.hosts(1).node(), "n2");
+  EXPECT_EQ(app.hosts(1).slots(), 2U);
+  EXPECT_EQ(app.hosts(2).kind(), wire::HostRequest::INDEX);
+  EXPECT_EQ(app.hosts(2).number(), 3U);
+  EXPECT_EQ(app.hosts(2).column(), 10U);
+  EXPECT_EQ(app.hosts(3).kind(), wire::HostRequest::EMPTY);
+  EXPECT_EQ(app.hosts(3).number(), 2U);
+  EXPECT_EQ(app.hosts(3).source(), "-H");
+  ASSERT_EQ(app.hostfile_size(), 2);
+  EXPECT_EQ(app.hostfile(0).max_slots(), 3U);
+  EXPECT_TRUE(app.hostfile(1).excluded());
+  EXPECT_EQ(app.hostfile(1).line(), 2U);
+  EXPECT_EQ(app.hostfile(1).source(), file);
 }
 
 TEST(MakeJobRequest, EachProgramHasItsOwnOptions) {
@@ -94,6 +123,8 @@ TEST(MakeJobRequest, Refusals) {
   EXPECT_FALSE(request({"--timeout", "x", "a"}).ok());
   EXPECT_FALSE(request({"--stdin", "x", "a"}).ok());
   EXPECT_FALSE(request({"--host", "", "a"}).ok());
+  EXPECT_THAT(request({"--host", "v1:0", "a"}).error().message, HasSubstr("--host, column 4"));
+  EXPECT_THAT(request({"--hostfile", "/nowhere", "a"}).error().message, HasSubstr("can't be read"));
   EXPECT_FALSE(request({"--set-env", "x", "a"}).ok());
 }
 
@@ -101,6 +132,10 @@ TEST(CommandLineParams, InTheOrderGiven) {
   const auto line = parse_command_line(
       {"prun", Command::kRun, {"--prtemca", "a", "1", "p", ":", "--prtemca", "b", "2", "q"}});
   EXPECT_THAT(command_line_params(*line), ElementsAre(Pair("a", "1"), Pair("b", "2")));
+  const auto up =
+      parse_command_line({"tide up", Command::kUp, {"--set-slots", "2", "--max-vm-size", "3"}});
+  EXPECT_THAT(command_line_params(*up),
+              ElementsAre(Pair("prte_set_default_slots", "2"), Pair("prte_max_vm_size", "3")));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "cli/json_text.hpp"
 
-#include <nlohmann/json.hpp>
+#include "cli/json_parts.hpp"
 
 namespace tide::cli {
 namespace {
@@ -9,15 +9,15 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kSchemaVersion = 1;
 
-// Command lines may hold bytes that are no UTF-8: these become replacement characters.
-std::string dump(const Json& document) {
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+Json dvm_object(const wire::StatusReply& status) {
+  return {{"name", status.dvm_name()},  {"id", status.dvm_id()},     {"state", status.state()},
+          {"age_ms", status.age_ms()},  {"pid", status.pid()},       {"uri", status.uri()},
+          {"radix", status.radix()},    {"serial", status.serial()}, {"span", status.span()},
+          {"elastic", status.elastic()}};
 }
 
-Json dvm_object(const wire::StatusReply& status) {
-  return {{"name", status.dvm_name()}, {"id", status.dvm_id()},     {"state", status.state()},
-          {"age_ms", status.age_ms()}, {"pid", status.pid()},       {"uri", status.uri()},
-          {"radix", status.radix()},   {"serial", status.serial()}, {"span", status.span()}};
+Json word_or_null(const std::string& word) {
+  return word.empty() ? Json(nullptr) : Json(word);
 }
 
 Json nodes_array(const wire::StatusReply& status) {
@@ -30,42 +30,87 @@ Json nodes_array(const wire::StatusReply& status) {
                      {"slots_used", node.slots_used()},
                      {"processes", node.processes()},
                      {"pid", node.pid()},
-                     {"parent", node.parent()}});
+                     {"parent", node.parent()},
+                     {"allocation", word_or_null(node.allocation())}});
   }
   return nodes;
+}
+
+template <class Names>
+Json names_array(const Names& names) {
+  Json list = Json::array();
+  for (const std::string& name : names) list.push_back(name);
+  return list;
+}
+
+Json campaigns_array(const wire::StatusReply& status) {
+  Json list = Json::array();
+  for (const wire::CampaignStatus& one : status.campaigns()) {
+    list.push_back({{"number", one.number()},
+                    {"kind", one.shrinks() ? "shrink" : "grow"},
+                    {"allocation", one.allocation()},
+                    {"nodes", names_array(one.nodes())},
+                    {"phase", one.phase()},
+                    {"missing", names_array(one.missing())},
+                    {"age_ms", one.age_ms()},
+                    {"parked_jobs", one.parked_jobs()}});
+  }
+  return list;
 }
 
 Json jobs_array(const wire::StatusReply& status) {
   Json jobs = Json::array();
   for (const wire::JobStatus& job : status.jobs()) {
-    Json object = {{"number", job.number()},   {"namespace", job.nspace()},
-                   {"state", job.state()},     {"processes", job.processes()},
-                   {"running", job.running()}, {"command", job.command()},
-                   {"age_ms", job.age_ms()},   {"ended", job.ended()}};
-    object["exit_status"] = job.ended() ? Json(job.exit_status()) : Json(nullptr);
-    object["messages"] = Json::array();
-    for (const std::string& message : job.messages()) object["messages"].push_back(message);
-    jobs.push_back(std::move(object));
+    jobs.push_back(job_object(job));
   }
   return jobs;
 }
 
 }  // namespace
 
+std::string json_document(const Json& members) {
+  Json document = {{"schema_version", kSchemaVersion}};
+  document.update(members);
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json job_object(const wire::JobStatus& job) {
+  Json object = {{"number", job.number()},   {"namespace", job.nspace()},
+                 {"state", job.state()},     {"processes", job.processes()},
+                 {"running", job.running()}, {"command", job.command()},
+                 {"age_ms", job.age_ms()},   {"ended", job.ended()}};
+  object["exit_status"] = job.ended() ? Json(job.exit_status()) : Json(nullptr);
+  object["messages"] = Json::array();
+  for (const std::string& message : job.messages()) object["messages"].push_back(message);
+  object["nodes"] = job.nodes();
+  object["waits_for"] = job.waits_for().empty() ? Json(nullptr) : Json(job.waits_for());
+  object["state_age_ms"] = job.ended() ? Json(nullptr) : Json(job.state_age_ms());
+  return object;
+}
+
 std::string status_json(const wire::StatusReply& status) {
   Json counters = Json::object();
   for (const wire::CounterValue& counter : status.counters()) {
     counters[counter.name()] = counter.value();
   }
-  return dump({{"schema_version", kSchemaVersion},
-               {"dvm", dvm_object(status)},
-               {"nodes", nodes_array(status)},
-               {"jobs", jobs_array(status)},
-               {"counters", std::move(counters)}});
+  return json_document({{"dvm", dvm_object(status)},
+                        {"nodes", nodes_array(status)},
+                        {"jobs", jobs_array(status)},
+                        {"campaigns", campaigns_array(status)},
+                        {"counters", std::move(counters)}});
+}
+
+std::string change_json(const ShownChange& change) {
+  Json object = {
+      {"kind", change.shrinks ? "shrink" : "grow"}, {"allocation", change.allocation},
+      {"nodes", names_array(change.nodes)},         {"complete", change.complete},
+      {"outcome", word_or_null(change.outcome)},    {"cause", word_or_null(change.cause)},
+      {"text", word_or_null(change.text)}};
+  return json_document({{"change", std::move(object)}});
 }
 
 std::string jobs_json(const wire::StatusReply& status) {
-  return dump({{"schema_version", kSchemaVersion}, {"jobs", jobs_array(status)}});
+  return json_document({{"jobs", jobs_array(status)}});
 }
 
 std::string params_json(std::span<const ShownParam> params) {
@@ -77,12 +122,12 @@ std::string params_json(std::span<const ShownParam> params) {
                     {"type", param.type},
                     {"help", param.help}});
   }
-  return dump({{"schema_version", kSchemaVersion}, {"params", std::move(list)}});
+  return json_document({{"params", std::move(list)}});
 }
 
 std::string error_json(const Error& error) {
-  return dump({{"schema_version", kSchemaVersion},
-               {"error", {{"code", error_code_name(error.code)}, {"message", error.message}}}});
+  return json_document(
+      {{"error", {{"code", error_code_name(error.code)}, {"message", error.message}}}});
 }
 
 }  // namespace tide::cli

@@ -37,7 +37,8 @@ TEST(StatusJson, KeepsItsShape) {
     "uri": "u",
     "radix": 64,
     "serial": 7,
-    "span": 2
+    "span": 2,
+    "elastic": false
   },
   "nodes": [
     {
@@ -48,15 +49,56 @@ TEST(StatusJson, KeepsItsShape) {
       "slots_used": 0,
       "processes": 0,
       "pid": 0,
-      "parent": 0
+      "parent": 0,
+      "allocation": null
     }
   ],
   "jobs": [],
+  "campaigns": [],
   "counters": {
     "jobs.ended": 12
   }
 }
 )");
+}
+
+TEST(StatusJson, ShowsChangesOfTheSize) {
+  wire::StatusReply status;
+  status.set_elastic(true);
+  wire::NodeStatus& grown = *status.add_nodes();
+  grown.set_name("v2");
+  grown.set_state("leaving");
+  grown.set_allocation("a1");
+  wire::CampaignStatus& campaign = *status.add_campaigns();
+  campaign.set_number(3);
+  campaign.set_shrinks(true);
+  campaign.set_allocation("a1");
+  campaign.add_nodes("v2");
+  campaign.set_phase("departing");
+  campaign.add_missing("v2");
+  campaign.set_age_ms(20);
+  campaign.set_parked_jobs(1);
+  const std::string text = status_json(status);
+  EXPECT_NE(text.find("\"elastic\": true"), std::string::npos);
+  EXPECT_NE(text.find("\"allocation\": \"a1\"\n    }\n  ],\n"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"(  "campaigns": [
+    {
+      "number": 3,
+      "kind": "shrink",
+      "allocation": "a1",
+      "nodes": [
+        "v2"
+      ],
+      "phase": "departing",
+      "missing": [
+        "v2"
+      ],
+      "age_ms": 20,
+      "parked_jobs": 1
+    }
+  ])"),
+            std::string::npos)
+      << text;
 }
 
 TEST(JobsJson, ExitStatusIsNullWhileRunning) {
@@ -80,7 +122,10 @@ TEST(JobsJson, ExitStatusIsNullWhileRunning) {
       "age_ms": 0,
       "ended": false,
       "exit_status": null,
-      "messages": []
+      "messages": [],
+      "nodes": 0,
+      "waits_for": null,
+      "state_age_ms": 0
     }
   ]
 }

@@ -9,6 +9,7 @@
 #include "cli/dvm_finder.hpp"
 #include "cli/log_file.hpp"
 #include "cli/values.hpp"
+#include "cli/watch_json.hpp"
 #include "say/finding.hpp"
 #include "wire/exit_status.hpp"
 
@@ -39,16 +40,31 @@ Result<std::vector<std::string>> nodes_with_logs(const std::string& directory) {
 }
 
 // The logs of a DVM that has died can still be read, if it is named.
-Result<std::string> dvm_directory(const ClientContext& context) {
+Result<DvmInfo> dvm_with_logs(const ClientContext& context) {
   Result<DvmChoice> choice = dvm_choice(context.line);
   if (!choice) return choice.error();
   if (choice->kind == DvmChoice::Kind::kName) {
     Result<DvmInfo> info = read_dvm_info(dvm_directory_path(context.run_base, choice->text));
-    if (info) return info->directory;
+    if (info) return info;
   }
-  Result<DvmInfo> info = find_dvm(context.run_base, *choice, now_unix_ms());
-  if (!info) return info.error();
-  return info->directory;
+  return find_dvm(context.run_base, *choice, now_unix_ms());
+}
+
+// Nodes of other machines have theirs there; the head knows where.
+Error no_log_here(const ClientContext& context, const DvmInfo& dvm, const std::string& node,
+                  const std::vector<std::string>& known) {
+  wire::ClientRequest request;
+  request.mutable_status();
+  Result<DvmConnection> connection = connect_to_dvm(context, dvm);
+  if (!connection) return say::no_log_of(node, known);
+  const Result<wire::ClientReply> reply = ask(connection->channel, std::move(request));
+  if (!reply) return say::no_log_of(node, known);
+  std::vector<std::string> names = known;
+  for (const wire::NodeStatus& row : reply->status().nodes()) {
+    if (row.name() == node && !row.log().empty()) return say::log_is_elsewhere(node, row.log());
+    if (!row.log().empty()) names.push_back(row.name());
+  }
+  return say::no_log_of(node, names);
 }
 
 std::optional<std::uint32_t> wanted_lines(const CommandLine& line) {
@@ -60,12 +76,41 @@ std::optional<std::uint32_t> wanted_lines(const CommandLine& line) {
   return lines ? *lines : kDefaultLines;
 }
 
+// Pieces of a log, one object for each line. The last line need not be complete.
+class JsonLines {
+ public:
+  explicit JsonLines(const std::string& node) : node_(node) {}
+  void take(std::string_view piece) {
+    for (const char c : piece) {
+      if (c == '\n') {
+        end_line();
+      } else {
+        line_ += c;
+      }
+    }
+  }
+  void finish() {
+    if (!line_.empty()) end_line();
+  }
+
+ private:
+  void end_line() {
+    print(log_line_json(node_, line_));
+    line_.clear();
+  }
+  const std::string& node_;
+  std::string line_;
+};
+
 Status show_log(const CommandLine& line, const std::string& node, const std::string& path) {
   bool empty = true;
-  const Status status = read_last_lines(path, wanted_lines(line), [&empty](std::string_view text) {
+  JsonLines lines(node);
+  const bool json = line.has(Option::kJson);
+  const Status status = read_last_lines(path, wanted_lines(line), [&](std::string_view text) {
     empty = false;
-    print(text);
+    json ? lines.take(text) : print(text);
   });
+  lines.finish();
   if (status && empty) complain(line, say::empty_log(node, path));
   return status;
 }
@@ -73,20 +118,20 @@ Status show_log(const CommandLine& line, const std::string& node, const std::str
 }  // namespace
 
 int logs_command(const ClientContext& context) {
-  const Result<std::string> directory = dvm_directory(context);
-  if (!directory) return fail_without_dvm(context.line, directory.error());
-  const Result<std::vector<std::string>> known = nodes_with_logs(*directory);
+  const Result<DvmInfo> dvm = dvm_with_logs(context);
+  if (!dvm) return fail_without_dvm(context.line, dvm.error());
+  const Result<std::vector<std::string>> known = nodes_with_logs(dvm->directory);
   if (!known) return fail(context.line, known.error());
   std::vector<std::string> nodes = context.line.apps.front().argv;
   for (const std::string& node : nodes) {
     if (std::find(known->begin(), known->end(), node) == known->end()) {
-      return fail(context.line, say::no_log_of(node, *known));
+      return fail(context.line, no_log_here(context, *dvm, node, *known));
     }
   }
   if (nodes.empty()) nodes = *known;
   for (const std::string& node : nodes) {
-    if (nodes.size() > 1) print("==> " + node + " <==\n");
-    const Status status = show_log(context.line, node, dvm_log_path(*directory, node));
+    if (nodes.size() > 1 && !context.line.has(Option::kJson)) print("==> " + node + " <==\n");
+    const Status status = show_log(context.line, node, dvm_log_path(dvm->directory, node));
     if (!status) return fail(context.line, status.error());
   }
   return kExitSuccess;

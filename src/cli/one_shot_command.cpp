@@ -57,7 +57,7 @@ int connect_and_run(const ClientContext& context, const DvmInfo& dvm, SignalSour
 int one_shot_command(const ClientContext& context) {
   Result<JobRequest> request = prepare_job(context);
   if (!request) return fail(context.line, request.error());
-  Result<SignalSource> signals = SignalSource::open();
+  Result<SignalSource> signals = SignalSource::open(request->forwarded_signals);
   if (!signals) return fail(context.line, signals.error());
 
   DvmInfo dvm;

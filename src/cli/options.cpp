@@ -7,9 +7,16 @@ namespace {
 
 constexpr CommandSet kJob = only(Command::kRun) | only(Command::kOneShot);
 constexpr CommandSet kStart = only(Command::kUp) | only(Command::kOneShot);
-constexpr CommandSet kFind = kEveryCommand & static_cast<CommandSet>(~kStart);
+// Whoever names machines that a DVM is, or could be, started on.
+constexpr CommandSet kMachines = kStart | only(Command::kCheck);
+constexpr CommandSet kChange = only(Command::kGrow) | only(Command::kShrink);
+constexpr CommandSet kSizers = kChange | only(Command::kPool);
+constexpr CommandSet kFind = kEveryCommand & static_cast<CommandSet>(~kMachines);
+// Every command that shows something.
 constexpr CommandSet kJsonTakers =
-    only(Command::kStatus) | only(Command::kJobs) | only(Command::kParams);
+    only(Command::kStatus) | only(Command::kJobs) | only(Command::kExplain) | only(Command::kPs) |
+    only(Command::kEvents) | only(Command::kParams) | only(Command::kLogs) | only(Command::kDebug) |
+    only(Command::kCheck) | kChange;
 
 constexpr Arity kNone = Arity::kNone;
 constexpr Arity kOne = Arity::kOne;
@@ -21,9 +28,12 @@ constexpr std::array kOptions = {
               "start N processes of this program; not given: one per slot"},
     OptionRow{"np", Option::kNumProcs, kOne, kJob},
     OptionRow{"c", Option::kNumProcs, kOne, kJob},
-    OptionRow{"host", Option::kHost, kOne, kJob, "NODE[:SLOTS],…",
-              "run on these nodes only, on each with at most so many slots"},
-    OptionRow{"H", Option::kHost, kOne, kJob},
+    OptionRow{"host", Option::kHost, kOne, only(Command::kRun), "NODE[:SLOTS],…",
+              "run on these nodes only, on each with at most so many slots (--help hosts)"},
+    OptionRow{"H", Option::kHost, kOne, only(Command::kRun)},
+    OptionRow{"hostfile", Option::kHostfile, kOne, only(Command::kRun), "FILE",
+              "the same from a file with a node on each line; --host chooses among those"},
+    OptionRow{"machinefile", Option::kHostfile, kOne, only(Command::kRun)},
     OptionRow{"map-by", Option::kMapBy, kOne, kJob, "WHAT[:HOW…]",
               "slot fills a node before the next, node goes round; HOW is OVERSUBSCRIBE or\n"
               "NOOVERSUBSCRIBE (--help map-by)"},
@@ -55,14 +65,89 @@ constexpr std::array kOptions = {
               "the process that reads standard input; not given: 0"},
     OptionRow{"timeout", Option::kTimeout, kOne, kJob, "TIME",
               "end the job after this time (90, 90s, 5m) with exit status 124; 0: no limit"},
+    OptionRow{"preload-files", Option::kPreloadFiles, kOne, kJob, "FILE,…",
+              "bring these files of yours to the nodes, below the directory TIDE_JOB_DIR of the\n"
+              "job; archives (.tar, .tar.gz, .zip, …) are unpacked there (--help preload)"},
+    OptionRow{"preload-binary", Option::kPreloadBinary, kNone, kJob, "",
+              "bring the program itself, and start it in that directory"},
+    OptionRow{"s", Option::kPreloadBinary, kNone, kJob},
+    OptionRow{"set-cwd-to-session-dir", Option::kSessionDirectory, kNone, kJob, "",
+              "start the processes in that directory"},
+    OptionRow{"spawn-timeout", Option::kSpawnTimeout, kOne, kJob, "TIME",
+              "end the job, with exit status 124, unless all processes run within this time"},
+    OptionRow{"report-state-on-timeout", Option::kReportStateOnTimeout, kNone, kJob, "",
+              "when a time limit ends the job say where it stood, process by process"},
+    OptionRow{"get-stack-traces", Option::kGetStackTraces, kNone, kJob, "",
+              "when a time limit ends the job show the stacks of its processes, by gdb"},
+    OptionRow{"runtime-options", Option::kRuntimeOptions, kOne, kJob, "WHAT,…",
+              "what becomes of the job when a process fails, and more (--help runtime-options)"},
+    OptionRow{"rtos", Option::kRuntimeOptions, kOne, kJob},
+    OptionRow{"stop-on-exec", Option::kRuntimeOptions, kNone, kJob, "",
+              "hold the processes for a debugger before they run (--help debugging)", "",
+              "stop-on-exec"},
+    OptionRow{"stop-in-init", Option::kRuntimeOptions, kNone, kJob, "", "… in PMIx_Init", "",
+              "stop-in-init"},
+    OptionRow{"stop-in-app", Option::kRuntimeOptions, kNone, kJob, "", "… where they want to be",
+              "", "stop-in-app"},
+    OptionRow{"display", Option::kDisplay, kOne, kJob, "map",
+              "show where the processes are before they run"},
+    OptionRow{"display-map", Option::kDisplay, kNone, kJob, "", "", "--display map", "map"},
+    OptionRow{"do-not-launch", Option::kDoNotLaunch, kNone, kJob, "",
+              "show where the processes would be, and start none"},
+    OptionRow{"detach", Option::kDetach, kNone, only(Command::kRun), "",
+              "leave when the job is under way; its output is dropped, tide jobs shows it"},
+    OptionRow{"forward-signals", Option::kForwardSignals, kOne, kJob, "SIGNAL,…|none",
+              "pass these signals on to the processes; not given: USR1, USR2, TSTP, CONT"},
+    OptionRow{"personality", Option::kPersonality, kOne, kJob, "prte|ompi",
+              "with ompi the processes also get Open MPI's variables (OMPI_COMM_WORLD_RANK …)"},
     // ---- a DVM to start ----
     OptionRow{"nodes", Option::kNodes, kOne, kStart, "N", "so many nodes on this machine, v1 … vN"},
     OptionRow{"slots", Option::kSlots, kOne, kStart, "N",
               "slots of each node; not given: the cores it sees"},
+    OptionRow{
+        "host", Option::kHost, kOne, kMachines, "HOST[:SLOTS],…",
+        "on these machines, on each with so many slots (--help hosts); prterun with --nodes:\n"
+        "on these of its nodes"},
+    OptionRow{"H", Option::kHost, kOne, kMachines},
+    OptionRow{"hostfile", Option::kHostfile, kOne, kMachines, "FILE",
+              "the same from a file with a host on each line; --host chooses among those"},
+    OptionRow{"machinefile", Option::kHostfile, kOne, kMachines},
+    OptionRow{"default-hostfile", Option::kDefaultHostfile, kOne, kMachines, "FILE",
+              "the machines there are; --hostfile and --host choose among them"},
+    OptionRow{"set-slots", Option::kSetSlots, kOne, kStart, "WHAT",
+              "cores, sockets, hwthreads or a number: the slots where none are given"},
+    OptionRow{"max-vm-size", Option::kMaxVmSize, kOne, kMachines, "N",
+              "take no more than N nodes, the first ones"},
+    OptionRow{"prefix", Option::kPrefix, kOne, kMachines, "DIR",
+              "other machines have prted in DIR/bin; not given: where it is here"},
+    OptionRow{"noprefix", Option::kNoPrefix, kNone, kMachines, "",
+              "other machines have prted in their PATH"},
+    OptionRow{"launch-agent", Option::kLaunchAgent, kOne, kMachines, "CMD",
+              "run CMD on other machines, in place of prted"},
+    OptionRow{"elastic", Option::kElastic, kNone, only(Command::kUp), "",
+              "the DVM can grow and shrink while it runs (tide grow, tide shrink)"},
+    OptionRow{"pool", Option::kPoolNodes, kOne, only(Command::kUp), "N",
+              "so many nodes more on this machine, named on after the first, that it can grow by"},
+    OptionRow{"pool-hostfile", Option::kPoolHostfile, kOne, only(Command::kUp), "FILE",
+              "machines that it can grow by"},
     OptionRow{"report-uri", Option::kReportUri, kOne, kStart, "FILE|-|+",
               "write the address of the DVM to a file, - standard output, + standard error"},
     OptionRow{"report-pid", Option::kReportPid, kOne, kStart, "FILE|-|+",
               "the same for the process number of the head"},
+    OptionRow{"system-server", Option::kSystemServer, kNone, kStart, "",
+              "be your DVM of this machine: for --system-server-only, and for PMIx tools that name "
+              "no other"},
+    // ---- nodes that come and go ----
+    OptionRow{"count", Option::kCount, kOne, kSizers, "N", "so many nodes"},
+    OptionRow{"host", Option::kHost, kOne, only(Command::kGrow), "HOST[:SLOTS],…",
+              "these, on each with at most so many slots"},
+    OptionRow{"host", Option::kHost, kOne, only(Command::kShrink) | only(Command::kPool), "NODE,…",
+              "these"},
+    OptionRow{"H", Option::kHost, kOne, kSizers},
+    OptionRow{"alloc", Option::kAllocation, kOne, only(Command::kShrink), "ID",
+              "those that came with this allocation, as tide grow and tide status show it"},
+    OptionRow{"wait", Option::kWait, kNone, kChange, "",
+              "stay until it is done, and say how it goes"},
     // ---- the other commands ----
     OptionRow{"json", Option::kJson, kNone, kJsonTakers, "", "for programs"},
     OptionRow{"all", Option::kAll, kNone, only(Command::kJobs), "", "jobs that have ended too"},
@@ -75,6 +160,9 @@ constexpr std::array kOptions = {
         "do not wait for running jobs to end in good order; kill a head that does not answer"},
     OptionRow{"lines", Option::kLines, kOne, only(Command::kLogs), "N|all",
               "the last N lines of each log; not given: 100"},
+    OptionRow{"follow", Option::kFollow, kNone, only(Command::kEvents), "",
+              "go on with what happens next, until the DVM ends"},
+    OptionRow{"f", Option::kFollow, kNone, only(Command::kEvents)},
     OptionRow{"param", Option::kParam, kOne, only(Command::kParams), "NAME|all",
               "show this parameter"},
     OptionRow{"parsable", Option::kParsable, kNone, only(Command::kParams), "",
@@ -114,8 +202,6 @@ constexpr CommandSet kOneShotOnly = only(Command::kOneShot);
 constexpr std::string_view kExistingDvm = "prun, for a DVM that is running";
 
 constexpr std::array kUnbuilt = {
-    UnbuiltOption{"H", "--nodes", kUpOnly},
-    UnbuiltOption{"host", "--nodes", kUpOnly},
     UnbuiltOption{"timeout", "the parameter tide_start_timeout", kUpOnly},
     UnbuiltOption{"x", "-x with tide run", kUpOnly},
     UnbuiltOption{"dvm", kExistingDvm, kOneShotOnly},
@@ -140,25 +226,14 @@ constexpr std::array kUnbuilt = {
     UnbuiltOption{"daemonize", "tide up, which always does"},
     UnbuiltOption{"debug-daemons", "tide logs"},
     UnbuiltOption{"debug-daemons-file", "tide logs"},
-    UnbuiltOption{"default-hostfile", "--host"},
-    UnbuiltOption{"display", "tide jobs, tide status"},
     UnbuiltOption{"display-allocation", "tide status"},
     UnbuiltOption{"display-devel-map"},
-    UnbuiltOption{"display-map"},
     UnbuiltOption{"display-topo"},
     UnbuiltOption{"do-not-connect"},
-    UnbuiltOption{"do-not-launch"},
     UnbuiltOption{"exec-agent"},
-    UnbuiltOption{"forward-signals", "SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT are always forwarded"},
     UnbuiltOption{"fwd-environment", "-x"},
-    UnbuiltOption{"get-stack-traces"},
-    UnbuiltOption{"hostfile", "--host"},
-    UnbuiltOption{"launch-agent"},
     UnbuiltOption{"leave-session-attached"},
-    UnbuiltOption{"machinefile", "--host"},
-    UnbuiltOption{"max-vm-size", "--nodes"},
     UnbuiltOption{"nolocal", "--host"},
-    UnbuiltOption{"noprefix"},
     UnbuiltOption{"npernode", "-n with --map-by node"},
     UnbuiltOption{"npersocket"},
     UnbuiltOption{"num-connect-retries"},
@@ -167,31 +242,16 @@ constexpr std::array kUnbuilt = {
     UnbuiltOption{"output-proctable"},
     UnbuiltOption{"path"},
     UnbuiltOption{"pernode", "-n with --map-by node"},
-    UnbuiltOption{"personality"},
     UnbuiltOption{"pmixmca"},
     UnbuiltOption{"ppr", "-n with --map-by node"},
-    UnbuiltOption{"prefix"},
-    UnbuiltOption{"preload-binary"},
-    UnbuiltOption{"preload-files"},
     UnbuiltOption{"pset"},
     UnbuiltOption{"rank-by", "--map-by"},
     UnbuiltOption{"rankby", "--map-by"},
     UnbuiltOption{"rankfile", "--host"},
     UnbuiltOption{"report-bindings"},
-    UnbuiltOption{"report-state-on-timeout"},
-    UnbuiltOption{"rtos", "--timeout"},
-    UnbuiltOption{"runtime-options", "--timeout"},
-    UnbuiltOption{"s"},
     UnbuiltOption{"session-id"},
-    UnbuiltOption{"set-cwd-to-session-dir", "--wdir"},
     UnbuiltOption{"set-sid"},
-    UnbuiltOption{"set-slots", "--slots"},
     UnbuiltOption{"singleton"},
-    UnbuiltOption{"spawn-timeout", "--timeout"},
-    UnbuiltOption{"stop-in-app"},
-    UnbuiltOption{"stop-in-init"},
-    UnbuiltOption{"stop-on-exec"},
-    UnbuiltOption{"system-server"},
     UnbuiltOption{"timestamp-output", "--output tag"},
     UnbuiltOption{"tune", "--prtemca and parameter files"},
     UnbuiltOption{"uniform-nodes"},
@@ -219,16 +279,27 @@ Repeat repeat_of(Option option) {
     case Option::kMapBy:
     case Option::kStdin:
     case Option::kTimeout:
+    case Option::kSpawnTimeout:
+    case Option::kForwardSignals:
+    case Option::kPersonality:
     case Option::kDvm:
     case Option::kDvmUri:
     case Option::kPid:
     case Option::kNamespace:
     case Option::kNodes:
     case Option::kSlots:
+    case Option::kDefaultHostfile:
+    case Option::kSetSlots:
+    case Option::kMaxVmSize:
+    case Option::kPrefix:
+    case Option::kLaunchAgent:
     case Option::kReportUri:
     case Option::kReportPid:
     case Option::kSignal:
     case Option::kLines:
+    case Option::kPoolNodes:
+    case Option::kCount:
+    case Option::kAllocation:
       return Repeat::kOncePerJob;
     default:
       return Repeat::kOften;

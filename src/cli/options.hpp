@@ -9,20 +9,27 @@ namespace tide::cli {
 
 enum class Command : std::uint8_t {
   kUp,
+  kCheck,
   kRun,      // also prun
   kOneShot,  // prterun: a DVM for one job
   kStatus,
   kJobs,
+  kExplain,
+  kPs,
+  kEvents,
   kKill,
   kDown,    // also pterm
   kParams,  // also prte_info
+  kGrow,
+  kShrink,
+  kPool,
   kLogs,
   kDebug,
   kSim,  // a program of its own, which understands its words itself
   kCount,
 };
 
-using CommandSet = std::uint16_t;
+using CommandSet = std::uint32_t;
 constexpr CommandSet only(Command command) {
   return static_cast<CommandSet>(1U << static_cast<unsigned>(command));
 }
@@ -49,25 +56,52 @@ enum class Option : std::uint8_t {
   kEnvAppend,
   kWorkingDirectory,
   kHost,
+  kHostfile,
   kMapBy,
   kOversubscribe,
   kNoOversubscribe,
   kOutput,
   kStdin,
   kTimeout,
+  kPreloadBinary,
+  kPreloadFiles,
+  kSessionDirectory,
+  kSpawnTimeout,
+  kReportStateOnTimeout,
+  kGetStackTraces,
+  kRuntimeOptions,
+  kDisplay,
+  kDoNotLaunch,
+  kDetach,
+  kForwardSignals,
+  kPersonality,
   // a DVM to start
   kNodes,
   kSlots,
+  kDefaultHostfile,
+  kSetSlots,
+  kMaxVmSize,
   kReportUri,
   kReportPid,
+  kSystemServer,
+  kPrefix,
+  kNoPrefix,
+  kLaunchAgent,
+  kElastic,
+  kPoolNodes,
+  kPoolHostfile,
   // the other commands
   kJson,
   kAll,
   kSignal,
   kForce,
   kLines,
+  kFollow,
   kParam,
   kParsable,
+  kCount,
+  kAllocation,
+  kWait,
 };
 
 enum class Arity : std::uint8_t { kNone, kOne, kTwo };

@@ -17,6 +17,7 @@ namespace tide::cli {
 
 // One output stream of one process.
 struct StreamKey {
+  std::uint32_t job = 0;
   std::uint32_t rank = 0;
   wire::Stream stream = wire::STDOUT;
   auto operator<=>(const StreamKey&) const = default;

@@ -19,6 +19,8 @@ int dispatch(const ClientContext& context) {
   switch (context.line.command) {
     case Command::kUp:
       return up_command(context);
+    case Command::kCheck:
+      return check_command(context);
     case Command::kRun:
       return run_command(context);
     case Command::kOneShot:
@@ -27,8 +29,20 @@ int dispatch(const ClientContext& context) {
       return status_command(context);
     case Command::kJobs:
       return jobs_command(context);
+    case Command::kExplain:
+      return explain_command(context);
+    case Command::kPs:
+      return ps_command(context);
+    case Command::kEvents:
+      return events_command(context);
     case Command::kKill:
       return kill_command(context);
+    case Command::kGrow:
+      return grow_command(context);
+    case Command::kShrink:
+      return shrink_command(context);
+    case Command::kPool:
+      return pool_command(context);
     case Command::kDown:
       return down_command(context);
     case Command::kParams:
@@ -84,8 +98,10 @@ int run_without_command(std::span<const std::string_view> argv, const Error& err
 // Said once: the head that a command starts says it itself.
 void warn_of_ignored_tmpdir(const ClientContext& context) {
   const Command command = context.line.command;
-  if (command == Command::kUp || command == Command::kOneShot || command == Command::kParams)
+  if (command == Command::kUp || command == Command::kCheck || command == Command::kOneShot ||
+      command == Command::kParams) {
     return;
+  }
   const auto ignored = ignored_tmpdir(context.params.get_string("prte_tmpdir_base"));
   if (ignored) complain(context.line, say::relative_tmpdir(*ignored, context.run_base));
 }

@@ -3,6 +3,7 @@
 #include "cli/json_text.hpp"
 #include "cli/status_text.hpp"
 #include "cli/values.hpp"
+#include "cli/watch_json.hpp"
 #include "wire/exit_status.hpp"
 
 namespace tide::cli {
@@ -24,17 +25,6 @@ int ask_and_show(const ClientContext& context, wire::ClientRequest request, Show
   if (!reply) return fail(context.line, reply.error());
   show(*reply);
   return kExitSuccess;
-}
-
-wire::JobRef job_ref(std::string_view text) {
-  wire::JobRef ref;
-  const Result<JobName> name = parse_job_name(text);
-  if (name && name->number != 0) {
-    ref.set_number(name->number);
-  } else {
-    ref.set_nspace(std::string(text));
-  }
-  return ref;
 }
 
 }  // namespace
@@ -80,7 +70,9 @@ int debug_command(const ClientContext& context) {
   } else {
     request.mutable_recorder();
   }
-  return ask_and_show(context, std::move(request), [](const wire::ClientReply& reply) {
+  const bool json = context.line.has(Option::kJson);
+  return ask_and_show(context, std::move(request), [json](const wire::ClientReply& reply) {
+    if (json) return print(recorder_json(reply.recorder()));
     std::string text;
     for (const std::string& line : reply.recorder().lines()) text += line + "\n";
     print(text);

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/job_files.hpp"
 #include "cli/job_request.hpp"
 #include "cli/run_command.hpp"
 #include "cli/run_loop.hpp"
@@ -35,6 +36,9 @@ Result<JobRequest> prepare_job(const ClientContext& context) {
   if (!request) {
     return Error{request.error().code, say::usage(context.line.program, request.error().message)};
   }
+  auto files = take_preloads(context.line, Environment(context.environment), request->job);
+  if (!files) return files.error();
+  request->files = std::move(*files);
   request->job.set_correlation(correlation_id());
   for (const std::string& warning : request->warnings) complain(context.line, warning);
   return request;
@@ -45,7 +49,9 @@ int run_job(const ClientContext& context, net::LocalChannel& channel, SignalSour
   RunOptions options;
   options.program = context.line.program;
   options.output = request.output;
+  options.files = std::move(request.files);
   options.verbose = context.line.has(Option::kVerbose);
+  options.forwarded_signals = request.forwarded_signals;
   return RunLoop(channel, &signals, options, std::move(request.job)).run();
 }
 
@@ -54,7 +60,7 @@ int run_command(const ClientContext& context) {
   if (!request) return fail(context.line, request.error());
   Result<DvmConnection> connection = connect_to_dvm(context);
   if (!connection) return fail_without_dvm(context.line, connection.error());
-  Result<SignalSource> signals = SignalSource::open();
+  Result<SignalSource> signals = SignalSource::open(request->forwarded_signals);
   if (!signals) return fail(context.line, signals.error());
   return run_job(context, connection->channel, *signals, std::move(request).value());
 }

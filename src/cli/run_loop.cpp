@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "cli/map_text.hpp"
 #include "say/ending.hpp"
 #include "say/running.hpp"
 #include "wire/exit_status.hpp"
@@ -46,14 +47,18 @@ RunLoop::RunLoop(net::LocalChannel& channel, SignalSource* signals, const RunOpt
       signals_(signals),
       options_(options),
       job_(std::move(job)),
+      detached_(job_.runtime().detached()),
+      children_apart_(job_.runtime().children_apart()),
       output_(options.output, options.stdout_fd, options.stderr_fd),
-      input_(options.stdin_fd, job_.stdin_rank() >= 0) {}
+      input_(options.stdin_fd, job_.stdin_rank() >= 0),
+      files_(options.files) {}
 
 int RunLoop::run() {
   submit();
   while (!leave_with_ && (phase_ != Phase::kEnded || !output_.empty())) {
     wait_and_read();
     take_replies();
+    send_files();
     write_output();
   }
   const bool lost = output_lost_ || input_lost_;
@@ -101,21 +106,27 @@ void RunLoop::read_input() {
   send(std::move(request), piece.bytes);
 }
 
+// What the socket does not take now is not even read.
+void RunLoop::send_files() {
+  while (phase_ == Phase::kRunning && files_.wants_to_send() && !channel_.wants_write()) {
+    FileSender::Piece piece = files_.next();
+    wire::ClientRequest request;
+    wire::ClientFileChunk& chunk = *request.mutable_file_chunk();
+    chunk.set_job(job_number_);
+    chunk.set_file(piece.file);
+    chunk.set_last(piece.last);
+    chunk.set_failure(piece.failure);
+    send(std::move(request), piece.bytes);
+  }
+}
+
 void RunLoop::take_signals() {
   while (const std::optional<int> signal = signals_->take()) take_signal(*signal);
 }
 
 void RunLoop::take_signal(int signal) {
-  switch (signal) {
-    case SIGUSR1:
-    case SIGUSR2:
-    case SIGCONT:
-      return send_kill(signal, false);
-    case SIGTSTP:
-      return stop_self();
-    default:
-      return end_job(signal);
-  }
+  if (!options_.forwarded_signals.contains(signal)) return end_job(signal);
+  signal == SIGTSTP ? stop_self() : send_kill(signal, false);
 }
 
 void RunLoop::end_job(int signal) {
@@ -142,16 +153,18 @@ void RunLoop::stop_self() {
 void RunLoop::send_kill(int signal, bool terminate) {
   if (phase_ == Phase::kEnded) return;
   wire::KillJob kill;
-  kill.mutable_job()->set_number(job_number_);
   kill.set_signal(signal);
   kill.set_terminate(terminate);
   if (phase_ == Phase::kSubmitted) {
     waiting_kills_.push_back(std::move(kill));
     return;
   }
-  wire::ClientRequest request;
-  *request.mutable_kill() = std::move(kill);
-  send(std::move(request));
+  for (const std::uint32_t job : std::set(running_)) {  // a lost connection ends all of them
+    kill.mutable_job()->set_number(job);
+    wire::ClientRequest request;
+    *request.mutable_kill() = kill;
+    send(std::move(request));
+  }
 }
 
 void RunLoop::take_replies() {
@@ -174,14 +187,24 @@ void RunLoop::take_reply(net::LocalChannel::Incoming incoming) {
   switch (reply.body_case()) {
     case wire::ClientReply::kOutput: {
       const wire::ClientOutput& output = reply.output();
-      output_.take(output.job(), {output.rank(), output.stream()}, std::move(incoming.payload),
+      output_.take({output.job(), output.rank(), output.stream()}, std::move(incoming.payload),
                    output.eof());
       return;
     }
     case wire::ClientReply::kInputCredit:
       return input_.grant(reply.input_credit().bytes());
+    case wire::ClientReply::kFileCredit:
+      return files_.grant(reply.file_credit().chunks(), reply.file_credit().chunk_bytes());
     case wire::ClientReply::kAccepted:
       return take_accepted(reply.accepted());
+    case wire::ClientReply::kMap:
+      return take_map(reply.map());
+    case wire::ClientReply::kHeld:
+      return tell(reply.held().text());
+    case wire::ClientReply::kTrace:
+      return tell(reply.trace().text());
+    case wire::ClientReply::kDone:
+      return take_done(reply.request());
     case wire::ClientReply::kEnded:
       return take_ended(reply.ended());
     case wire::ClientReply::kError:
@@ -192,8 +215,14 @@ void RunLoop::take_reply(net::LocalChannel::Incoming incoming) {
 }
 
 void RunLoop::take_accepted(const wire::Accepted& accepted) {
+  running_.insert(accepted.job());
+  if (accepted.parent() != 0) {
+    if (options_.verbose) tell(say::job_is_spawned(accepted.nspace(), accepted.parent()));
+    return;
+  }
   phase_ = Phase::kRunning;
   job_number_ = accepted.job();
+  nspace_ = accepted.nspace();
   if (options_.verbose) {
     tell(say::job_is_accepted(job_number_, accepted.nspace()));
   }
@@ -202,13 +231,32 @@ void RunLoop::take_accepted(const wire::Accepted& accepted) {
   }
 }
 
-void RunLoop::take_ended(const wire::JobEnded& ended) {
+void RunLoop::take_map(const wire::JobMap& map) {
+  output_.show(map_text(map));
+}
+
+// A job that was to be left alone goes on without us.
+void RunLoop::take_done(std::uint32_t request) {
+  if (!detached_ || request != kSubmitRequest || phase_ != Phase::kRunning) return;
+  output_.show(nspace_ + "\n");
   output_.finish();
+  finish(kExitSuccess);
+}
+
+// The run is over when the job and all that it spawned are. Its own status counts, unless only a
+// spawned one has failed.
+void RunLoop::take_ended(const wire::JobEnded& ended) {
+  running_.erase(ended.job());
+  if (running_.empty()) output_.finish();
   // A reader that went away wanted no more words either.
   if (!output_lost_) {
     for (const std::string& message : ended.messages()) tell(message);
   }
-  finish(ended.exit_status());
+  const bool own = ended.job() == job_number_;
+  const bool counts = own && ended.exit_status() != kExitSuccess;
+  const bool may_count = own || !children_apart_;
+  if (counts || (may_count && status_ == kExitSuccess)) status_ = ended.exit_status();
+  if (running_.empty()) finish(status_);
 }
 
 void RunLoop::take_error(std::uint32_t request, const wire::ErrorInfo& error) {
@@ -231,7 +279,7 @@ void RunLoop::write_output() {
   for (const CreditGrant& grant : output_.grants()) {
     wire::ClientRequest request;
     wire::ClientCredit& credit = *request.mutable_credit();
-    credit.set_job(job_number_);
+    credit.set_job(grant.key.job);
     credit.set_rank(grant.key.rank);
     credit.set_stream(grant.key.stream);
     credit.set_bytes(grant.bytes);

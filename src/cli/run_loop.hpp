@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "cli/job_files.hpp"
 #include "cli/job_input.hpp"
 #include "cli/job_output.hpp"
 #include "cli/signal_source.hpp"
@@ -18,10 +20,13 @@ namespace tide::cli {
 struct RunOptions {
   std::string program;  // messages begin with it
   OutputStyle output;
+  std::vector<std::string> files{};  // that the job brings, in its order
   int stdin_fd = 0;
   int stdout_fd = 1;
   int stderr_fd = 2;
   bool verbose = false;
+  // What is passed on to the processes and does not end the job.
+  std::set<int> forwarded_signals = usual_forwarded_signals();
 };
 
 class RunLoop {
@@ -39,6 +44,7 @@ class RunLoop {
   void submit();
   void wait_and_read();
   void read_input();
+  void send_files();
   void take_signals();
   void take_signal(int signal);
   void end_job(int signal);
@@ -47,6 +53,8 @@ class RunLoop {
   void take_replies();
   void take_reply(net::LocalChannel::Incoming incoming);
   void take_accepted(const wire::Accepted& accepted);
+  void take_map(const wire::JobMap& map);
+  void take_done(std::uint32_t request);
   void take_ended(const wire::JobEnded& ended);
   void take_error(std::uint32_t request, const wire::ErrorInfo& error);
   void write_output();
@@ -59,10 +67,15 @@ class RunLoop {
   SignalSource* signals_;
   RunOptions options_;
   wire::JobSpec job_;
+  bool detached_;
+  bool children_apart_;  // the status of what the job spawns does not count
   JobOutput output_;
   JobInput input_;
+  FileSender files_;
   Phase phase_ = Phase::kSubmitted;
   std::uint32_t job_number_ = 0;
+  std::string nspace_;
+  std::set<std::uint32_t> running_;  // it, and what it spawned
   std::uint32_t last_request_ = 0;
   std::vector<wire::KillJob> waiting_kills_;  // asked for before the job had a number
   int end_requests_ = 0;

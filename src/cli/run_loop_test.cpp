@@ -63,7 +63,7 @@ class RunLoopTest : public testing::Test {
     client_ = std::async(std::launch::async, [this, job, style, signals] {
       Result<net::LocalChannel> channel = net::LocalChannel::connect(path_, 10'000, "prun");
       TIDE_CHECK(channel.ok());
-      RunOptions options{"prun", style, in_.reader, out_.writer, err_.writer, false};
+      RunOptions options{"prun", style, {}, in_.reader, out_.writer, err_.writer, false};
       const int status = RunLoop(*channel, signals, options, job).run();
       out_.close_writer();
       err_.close_writer();
@@ -99,6 +99,30 @@ TEST_F(RunLoopTest, ShowsOutputAndExitsWithTheStatusOfTheJob) {
   EXPECT_EQ(status(), 3);
   EXPECT_EQ(out_.read_all(), "hello\nworld");
   EXPECT_EQ(err_.read_all(), "oopsprun: rank 1 failed\n");
+}
+
+TEST_F(RunLoopTest, WhatTheJobSpawnedBelongsToTheRun) {
+  start_running();
+  head_.spawned(6, 5);
+  head_.speak_of(5);
+  head_.ended(0);
+  head_.speak_of(6);
+  head_.output(0, wire::STDOUT, std::string(3000, 'x'));
+  const auto credit = head_.receive();
+  EXPECT_EQ(credit.message.credit().job(), 6U);
+  EXPECT_EQ(credit.message.credit().bytes(), 3000U);
+  head_.ended(4, "a child failed");
+  EXPECT_EQ(status(), 4) << "nothing else went wrong";
+  EXPECT_EQ(out_.read_all().size(), 3000U);
+}
+
+TEST_F(RunLoopTest, TheStatusOfTheJobItselfCountsMost) {
+  start_running();
+  head_.spawned(6, 5);
+  head_.ended(4);
+  head_.speak_of(5);
+  head_.ended(3);
+  EXPECT_EQ(status(), 3);
 }
 
 TEST_F(RunLoopTest, TagsLines) {

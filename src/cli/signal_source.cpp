@@ -3,18 +3,17 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 
 namespace tide::cli {
 
-Result<SignalSource> SignalSource::open() {
-  static constexpr std::array kSignals = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
-                                          SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
+Result<SignalSource> SignalSource::open(const std::set<int>& others) {
+  std::set<int> wanted = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+  wanted.insert(others.begin(), others.end());
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : kSignals) {
+  for (const int signal : wanted) {
     struct sigaction current{};
     sigaction(signal, nullptr, &current);
     if (current.sa_handler != SIG_IGN) sigaddset(&set, signal);

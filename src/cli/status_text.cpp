@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/next_step.hpp"
 #include "base/text.hpp"
 #include "cli/text_table.hpp"
 
@@ -24,12 +25,36 @@ std::string shortened(std::string_view command) {
 }
 
 std::string nodes_text(const wire::StatusReply& status) {
-  TextTable table({"NODE", "STATE", "SLOTS", "PROCESSES", "PID", "RANK"});
+  std::vector<std::string> headings = {"NODE", "STATE", "SLOTS", "PROCESSES", "PID", "RANK"};
+  if (status.elastic()) headings.emplace_back("ALLOCATION");
+  TextTable table(std::move(headings));
   for (const wire::NodeStatus& node : status.nodes()) {
-    table.add({node.name(), node.state(),
-               std::to_string(node.slots_used()) + "/" + std::to_string(node.slots()),
-               std::to_string(node.processes()), std::to_string(node.pid()),
-               std::to_string(node.rank())});
+    std::vector<std::string> cells = {
+        node.name(),
+        node.state(),
+        std::to_string(node.slots_used()) + "/" + std::to_string(node.slots()),
+        std::to_string(node.processes()),
+        std::to_string(node.pid()),
+        std::to_string(node.rank())};
+    if (status.elastic()) cells.push_back(node.allocation().empty() ? "-" : node.allocation());
+    table.add(std::move(cells));
+  }
+  return table.text();
+}
+
+template <class Names>
+std::string listed(const Names& names) {
+  const std::vector<std::string> list(names.begin(), names.end());
+  return list.empty() ? "-" : say::name_list(list);
+}
+
+std::string campaigns_text(const wire::StatusReply& status) {
+  TextTable table(
+      {"CHANGE", "KIND", "PHASE", "AGE", "PARKED JOBS", "ALLOCATION", "NODES", "MISSING"});
+  for (const wire::CampaignStatus& one : status.campaigns()) {
+    table.add({std::to_string(one.number()), one.shrinks() ? "shrink" : "grow", one.phase(),
+               short_age(one.age_ms()), std::to_string(one.parked_jobs()), one.allocation(),
+               listed(one.nodes()), listed(one.missing())});
   }
   return table.text();
 }
@@ -56,16 +81,18 @@ std::string status_text(const wire::StatusReply& status) {
                      "\n";
   if (!status.uri().empty()) text += "address " + status.uri() + "\n";
   text += counted(nodes, "node") + ", " + slots_summary(status) + ", " +
-          counted(running, "running job") + "\n";
+          counted(running, "running job") + (status.elastic() ? ", elastic" : "") + "\n";
   if (nodes > 0) text += "\n" + nodes_text(status);
+  if (!status.campaigns().empty()) text += "\n" + campaigns_text(status);
   if (running > 0) text += "\n" + jobs_text(status, false);
   return text;
 }
 
 std::string jobs_text(const wire::StatusReply& status, bool ended) {
-  TextTable table(
-      ended ? std::vector<std::string>{"JOB", "STATE", "PROCESSES", "AGE", "EXIT", "COMMAND"}
-            : std::vector<std::string>{"JOB", "STATE", "PROCESSES", "AGE", "COMMAND"});
+  TextTable table(ended ? std::vector<std::string>{"JOB", "STATE", "PROCESSES", "NODES", "AGE",
+                                                   "EXIT", "WAITS FOR", "COMMAND"}
+                        : std::vector<std::string>{"JOB", "STATE", "PROCESSES", "NODES", "AGE",
+                                                   "WAITS FOR", "COMMAND"});
   std::size_t shown = 0;
   for (const wire::JobStatus& job : status.jobs()) {
     if (job.ended() && !ended) continue;
@@ -74,8 +101,9 @@ std::string jobs_text(const wire::StatusReply& status, bool ended) {
         job.ended() ? std::to_string(job.processes())
                     : std::to_string(job.running()) + "/" + std::to_string(job.processes());
     std::vector<std::string> cells = {std::to_string(job.number()), job.state(), processes,
-                                      short_age(job.age_ms())};
+                                      std::to_string(job.nodes()), short_age(job.age_ms())};
     if (ended) cells.push_back(job.ended() ? std::to_string(job.exit_status()) : "-");
+    cells.push_back(job.waits_for().empty() ? "-" : job.waits_for());
     cells.push_back(shortened(job.command()));
     table.add(std::move(cells));
   }

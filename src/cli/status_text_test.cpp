@@ -33,6 +33,8 @@ wire::StatusReply example() {
   running.set_running(2);
   running.set_age_ms(2000);
   running.set_command("./solver input.dat");
+  running.set_nodes(2);
+  running.set_waits_for("processes");
   wire::JobStatus& ended = *status.add_jobs();
   ended.set_number(2);
   ended.set_state("TERMINATED");
@@ -41,6 +43,7 @@ wire::StatusReply example() {
   ended.set_command("false\nx");
   ended.set_ended(true);
   ended.set_exit_status(1);
+  ended.set_nodes(4);
   return status;
 }
 
@@ -54,18 +57,54 @@ TEST(StatusText, ForPeople) {
             "v1    up     1/4    1          4712  1\n"
             "v2    up     2/4    2          4713  2\n"
             "\n"
-            "JOB  STATE    PROCESSES  AGE  COMMAND\n"
-            "3    RUNNING  2/3        2 s  ./solver input.dat\n");
+            "JOB  STATE    PROCESSES  NODES  AGE  WAITS FOR  COMMAND\n"
+            "3    RUNNING  2/3        2      2 s  processes  ./solver input.dat\n");
+}
+
+TEST(StatusText, OfADvmThatChangesItsSize) {
+  wire::StatusReply status = example();
+  status.clear_jobs();
+  status.set_elastic(true);
+  status.mutable_nodes(1)->set_state("leaving");
+  status.mutable_nodes(1)->set_allocation("a1");
+  wire::CampaignStatus& grow = *status.add_campaigns();
+  grow.set_number(2);
+  grow.set_allocation("a2");
+  grow.add_nodes("v3");
+  grow.add_nodes("v4");
+  grow.set_phase("starting");
+  grow.add_missing("v4");
+  grow.set_age_ms(3000);
+  grow.set_parked_jobs(1);
+  wire::CampaignStatus& shrink = *status.add_campaigns();
+  shrink.set_number(3);
+  shrink.set_shrinks(true);
+  shrink.set_allocation("a1");
+  shrink.add_nodes("v2");
+  shrink.set_phase("returning");
+  shrink.set_age_ms(1000);
+  EXPECT_EQ(status_text(status),
+            "DVM night is ready, up 2 min 5 s, head pid 4711\n"
+            "address tide-h-1-2.0;tcp4://127.0.0.1:99\n"
+            "2 nodes, 3 of 8 slots used, 0 running jobs, elastic\n"
+            "\n"
+            "NODE  STATE    SLOTS  PROCESSES  PID   RANK  ALLOCATION\n"
+            "v1    up       1/4    1          4712  1     -\n"
+            "v2    leaving  2/4    2          4713  2     a1\n"
+            "\n"
+            "CHANGE  KIND    PHASE      AGE  PARKED JOBS  ALLOCATION  NODES   MISSING\n"
+            "2       grow    starting   3 s  1            a2          v3, v4  v4\n"
+            "3       shrink  returning  1 s  0            a1          v2      -\n");
 }
 
 TEST(JobsText, RunningOnlyOrAll) {
   EXPECT_EQ(jobs_text(example(), false),
-            "JOB  STATE    PROCESSES  AGE  COMMAND\n"
-            "3    RUNNING  2/3        2 s  ./solver input.dat\n");
+            "JOB  STATE    PROCESSES  NODES  AGE  WAITS FOR  COMMAND\n"
+            "3    RUNNING  2/3        2      2 s  processes  ./solver input.dat\n");
   EXPECT_EQ(jobs_text(example(), true),
-            "JOB  STATE       PROCESSES  AGE         EXIT  COMMAND\n"
-            "3    RUNNING     2/3        2 s         -     ./solver input.dat\n"
-            "2    TERMINATED  16         1 min 30 s  1     false\\nx\n");
+            "JOB  STATE       PROCESSES  NODES  AGE         EXIT  WAITS FOR  COMMAND\n"
+            "3    RUNNING     2/3        2      2 s         -     processes  ./solver input.dat\n"
+            "2    TERMINATED  16         4      1 min 30 s  1     -          false\\nx\n");
   EXPECT_EQ(jobs_text({}, false), "no job is running\n");
   EXPECT_EQ(jobs_text({}, true), "no job has run yet\n");
 }

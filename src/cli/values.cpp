@@ -45,11 +45,33 @@ std::optional<std::string> nearest_word(std::string_view word,
   return std::nullopt;
 }
 
-// A directive or qualifier: `over=no` is word "over", value "no".
-struct Directive {
-  std::string_view word;
-  std::optional<std::string_view> value;
-};
+Status take_map_qualifier(std::string_view text, MapPolicy& policy) {
+  static constexpr std::array<std::string_view, 12> kQualifiers = {
+      "OVERSUBSCRIBE", "NOOVERSUBSCRIBE", "DISPLAY", "PE",        "SPAN",    "NOLOCAL",
+      "HWTCPUS",       "CORECPUS",        "INHERIT", "NOINHERIT", "ORDERED", "FILE"};
+  constexpr std::size_t kDisplay = 2;
+  const Directive directive = split_directive(text);
+  Result<std::size_t> index = match_word(directive.word, kQualifiers, "qualifier of --map-by", 3);
+  if (!index) return index.error();
+  if (*index > kDisplay) {
+    return say::unbuilt_value("--map-by :" + std::string(kQualifiers[*index]),
+                              "OVERSUBSCRIBE, NOOVERSUBSCRIBE and DISPLAY are");
+  }
+  Result<bool> on = directive_bool(directive);
+  if (!on) return on.error();
+  if (*index == kDisplay) {
+    policy.only_display = *on;
+    return ok_status();
+  }
+  const bool oversubscribe = (*index == 0) == *on;
+  if (policy.oversubscribe.value_or(oversubscribe) != oversubscribe) {
+    return say::both_oversubscribe_and_not();
+  }
+  policy.oversubscribe = oversubscribe;
+  return ok_status();
+}
+
+}  // namespace
 
 Directive split_directive(std::string_view text) {
   const std::size_t equals = text.find('=');
@@ -63,29 +85,6 @@ Result<bool> directive_bool(const Directive& directive) {
   if (!value) return say::neither_yes_nor_no(*directive.value, directive.word);
   return value;
 }
-
-Status take_map_qualifier(std::string_view text, MapPolicy& policy) {
-  static constexpr std::array<std::string_view, 12> kQualifiers = {
-      "OVERSUBSCRIBE", "NOOVERSUBSCRIBE", "PE",        "SPAN",    "NOLOCAL", "HWTCPUS",
-      "CORECPUS",      "INHERIT",         "NOINHERIT", "ORDERED", "FILE",    "DISPLAY"};
-  const Directive directive = split_directive(text);
-  Result<std::size_t> index = match_word(directive.word, kQualifiers, "qualifier of --map-by", 2);
-  if (!index) return index.error();
-  if (*index > 1) {
-    return say::unbuilt_value("--map-by :" + std::string(kQualifiers[*index]),
-                              "OVERSUBSCRIBE and NOOVERSUBSCRIBE are");
-  }
-  Result<bool> on = directive_bool(directive);
-  if (!on) return on.error();
-  const bool oversubscribe = (*index == 0) == *on;
-  if (policy.oversubscribe.value_or(oversubscribe) != oversubscribe) {
-    return say::both_oversubscribe_and_not();
-  }
-  policy.oversubscribe = oversubscribe;
-  return ok_status();
-}
-
-}  // namespace
 
 Result<std::size_t> match_word(std::string_view word, std::span<const std::string_view> words,
                                std::string_view what, std::size_t built) {
@@ -163,27 +162,6 @@ Status parse_output(std::string_view text, OutputStyle& style) {
   return ok_status();
 }
 
-Result<std::vector<wire::HostRequest>> parse_hosts(std::string_view text) {
-  std::vector<wire::HostRequest> hosts;
-  for (const std::string& item : split(text, ',')) {
-    const std::size_t colon = item.find(':');
-    const std::string name(trim(std::string_view(item).substr(0, colon)));
-    if (name.empty()) return say::empty_node_name(text);
-    if (name[0] == '+') return say::unbuilt_relative_host(name);
-    wire::HostRequest host;
-    host.set_node(name);
-    if (colon != item.npos) {
-      Result<std::uint32_t> slots =
-          parse_count(std::string_view(item).substr(colon + 1),
-                      "the number of slots after --host " + name, 1, kMaxRank);
-      if (!slots) return slots.error();
-      host.set_slots(*slots);
-    }
-    hosts.push_back(std::move(host));
-  }
-  return hosts;
-}
-
 Result<std::int32_t> parse_stdin_rank(std::string_view text) {
   static constexpr std::array<std::string_view, 2> kWords = {"none", "all"};
   if (text.empty() || (text[0] >= '0' && text[0] <= '9') || text[0] == '-') {
@@ -212,13 +190,51 @@ Result<int> parse_signal(std::string_view text) {
   return say::no_such_signal(text);
 }
 
-Result<std::uint32_t> parse_timeout_ms(std::string_view text) {
+Result<std::vector<int>> parse_forwarded_signals(std::string_view text) {
+  std::vector<int> signals;
+  if (text.size() == 4 && begins("none", text)) return signals;
+  for (const std::string& word : split(text, ',')) {
+    const Result<int> signal = parse_signal(word);
+    if (!signal) return signal.error();
+    if (*signal == SIGKILL || *signal == SIGSTOP) return say::signal_cannot_be_forwarded(word);
+    signals.push_back(*signal);
+  }
+  return signals;
+}
+
+Status parse_display(std::string_view text, wire::JobSpec& job) {
+  static constexpr std::array<std::string_view, 6> kWords = {"map",  "allocation", "map-devel",
+                                                             "bind", "topo",       "cpus"};
+  for (const std::string& item : split(text, ',')) {
+    const Directive directive = split_directive(item);
+    const Result<std::size_t> index = match_word(directive.word, kWords, "value of --display", 1);
+    if (!index) return index.error();
+    if (*index > 0) return say::unbuilt_value("--display " + std::string(kWords[*index]), "map is");
+    const Result<bool> on = directive_bool(directive);
+    if (!on) return on.error();
+    job.mutable_runtime()->set_show_map(*on);
+  }
+  return ok_status();
+}
+
+Result<bool> parse_personality(std::string_view text) {
+  static constexpr std::array<std::string_view, 2> kWords = {"prte", "ompi"};
+  bool ompi = false;
+  for (const std::string& item : split(text, ',')) {
+    const Result<std::size_t> index = match_word(item, kWords, "value of --personality", 2);
+    if (!index) return index.error();
+    ompi = ompi || *index == 1;
+  }
+  return ompi;
+}
+
+Result<std::uint32_t> parse_timeout_ms(std::string_view text, std::string_view option) {
   const Result<std::uint64_t> timeout_ms = parse_duration_ms(text);
-  if (!timeout_ms) return say::not_a_time("--timeout", text);
+  if (!timeout_ms) return say::not_a_time(option, text);
   constexpr std::uint32_t kLongestMs = std::numeric_limits<std::uint32_t>::max();
   if (*timeout_ms > kLongestMs) {
     constexpr std::uint32_t kHourMs = 3'600'000;
-    return say::time_too_long("--timeout", text, kLongestMs / kHourMs);
+    return say::time_too_long(option, text, kLongestMs / kHourMs);
   }
   return static_cast<std::uint32_t>(*timeout_ms);
 }

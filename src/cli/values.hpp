@@ -21,9 +21,18 @@ Result<std::size_t> match_word(std::string_view word, std::span<const std::strin
 Result<std::uint32_t> parse_count(std::string_view text, std::string_view what,
                                   std::uint32_t minimum, std::uint32_t maximum);
 
+// A directive or qualifier: `over=no` is word "over", value "no".
+struct Directive {
+  std::string_view word;
+  std::optional<std::string_view> value;
+};
+Directive split_directive(std::string_view text);
+Result<bool> directive_bool(const Directive& directive);  // without a value: yes
+
 struct MapPolicy {
   wire::JobSpec::MapBy map_by = wire::JobSpec::SLOT;
   std::optional<bool> oversubscribe;  // not given: no word about it
+  bool only_display = false;          // start nothing
 };
 // `slot`, `node:OVERSUBSCRIBE`, `:NOOVERSUBSCRIBE`, `slot:over=no`.
 Result<MapPolicy> parse_map_by(std::string_view text);
@@ -36,17 +45,23 @@ struct OutputStyle {
 // Adds the directives in `text`, a list, to `style`.
 Status parse_output(std::string_view text, OutputStyle& style);
 
-// `a:2,b`: without a number as many slots as the node has.
-Result<std::vector<wire::HostRequest>> parse_hosts(std::string_view text);
-
 // A rank, or `none`, which is -1.
 Result<std::int32_t> parse_stdin_rank(std::string_view text);
 
 // `TERM`, `SIGTERM`, `15`.
 Result<int> parse_signal(std::string_view text);
 
+// Names or numbers; `none` is an empty list.
+Result<std::vector<int>> parse_forwarded_signals(std::string_view text);
+
+// What --display may show: the map.
+Status parse_display(std::string_view text, wire::JobSpec& job);
+
+// Whether the variables of Open MPI are wanted.
+Result<bool> parse_personality(std::string_view text);
+
 // A duration that fits the wire.
-Result<std::uint32_t> parse_timeout_ms(std::string_view text);
+Result<std::uint32_t> parse_timeout_ms(std::string_view text, std::string_view option);
 
 // A job number, or a namespace that ends with `@` and a number.
 struct JobName {

@@ -62,25 +62,6 @@ TEST(ParseOutput, TagAndMerge) {
   EXPECT_THAT(why(parse_output("tog", style)), HasSubstr("did you mean tag?"));
 }
 
-TEST(ParseHosts, NamesWithAndWithoutSlots) {
-  const Result<std::vector<wire::HostRequest>> hosts = parse_hosts("a:2,b");
-  ASSERT_TRUE(hosts.ok());
-  ASSERT_EQ(hosts->size(), 2U);
-  EXPECT_EQ((*hosts)[0].node(), "a");
-  EXPECT_EQ((*hosts)[0].slots(), 2U);
-  EXPECT_EQ((*hosts)[1].node(), "b");
-  EXPECT_EQ((*hosts)[1].slots(), 0U);
-}
-
-TEST(ParseHosts, Refusals) {
-  EXPECT_THAT(why(parse_hosts("a,,b")), HasSubstr("empty node name"));
-  EXPECT_THAT(why(parse_hosts("a:0")),
-              HasSubstr("the number of slots after --host a must be between 1"));
-  EXPECT_THAT(why(parse_hosts("a:x")), HasSubstr("'x' is no number"));
-  EXPECT_THAT(why(parse_hosts("a:99999999999999999999")), HasSubstr("must be between"));
-  EXPECT_THAT(why(parse_hosts("+n0")), HasSubstr("not built yet"));
-}
-
 TEST(ParseStdinRank, RankOrNone) {
   EXPECT_EQ(*parse_stdin_rank("3"), 3);
   EXPECT_EQ(*parse_stdin_rank("None"), -1);
@@ -99,10 +80,10 @@ TEST(ParseSignal, NamesAndNumbers) {
 }
 
 TEST(ParseTimeout, Durations) {
-  EXPECT_EQ(*parse_timeout_ms("90"), 90'000U);
-  EXPECT_EQ(*parse_timeout_ms("5m"), 300'000U);
-  EXPECT_THAT(why(parse_timeout_ms("soon")), HasSubstr("is no time"));
-  EXPECT_THAT(why(parse_timeout_ms("5000h")), HasSubstr("too long"));
+  EXPECT_EQ(*parse_timeout_ms("90", "--timeout"), 90'000U);
+  EXPECT_EQ(*parse_timeout_ms("5m", "--timeout"), 300'000U);
+  EXPECT_THAT(why(parse_timeout_ms("soon", "--timeout")), HasSubstr("is no time"));
+  EXPECT_THAT(why(parse_timeout_ms("5000h", "--timeout")), HasSubstr("too long"));
 }
 
 TEST(ParseJobName, NumberOrNamespace) {

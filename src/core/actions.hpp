@@ -56,6 +56,8 @@ struct SpawnProc {  // answered by ProcSpawned or ProcSpawnFailed
   std::uint32_t output_window_bytes = 0;        // may be read from each of stdout and stderr
   bool wants_input = false;                     // else standard input is /dev/null
   bool merge_output = false;  // standard error is the same pipe as standard output
+  bool again = false;         // in place of one that failed
+  bool stop_on_exec = false;  // has to wait, before its first instruction, for SIGCONT
 };
 // To the process group. SIGKILL to one whose leader has ended also gives up its output: what is in
 // the pipes is the last, whoever holds them open.
@@ -84,6 +86,80 @@ struct SweepJob {
   JobId job;
 };
 
+// Look at the stacks of these processes; each is answered by ProcTraced, within a bound.
+struct TraceProcs {
+  JobId job;
+  std::vector<ProcRank> ranks;
+};
+struct StopTraces {  // nobody wants them any more; what has not been answered is not
+  JobId job;
+};
+
+// ---- files of jobs, at a daemon ----
+
+struct StageFile {  // answered by FileStaged, in order
+  JobId job;
+  wire::FileChunk chunk;
+  Bytes data;
+};
+struct StopStaging {  // what takes long is given up; its answer comes all the same
+  JobId job;
+};
+struct RemoveJobFiles {  // with their directory; answered by FilesRemoved
+  JobId job;
+};
+
+// ---- services for processes and tools, at a daemon; those for tools at the head, too ----
+
+struct RegisterJob {  // answered by JobRegistered
+  JobId job;
+  std::shared_ptr<const wire::LaunchCommon> launch;
+};
+struct DeregisterJob {
+  JobId job;
+};
+struct RegisterGuest {  // a job without a process here; answered by GuestRegistered
+  std::shared_ptr<const wire::LaunchCommon> launch;
+};
+struct DeregisterGuest {
+  std::string nspace;
+};
+struct AnswerCollective {
+  std::uint64_t ticket = 0;
+  Status status = ok_status();
+  Bytes data;  // of all participants
+  std::uint64_t context = 0;
+};
+struct AnswerModex {
+  std::uint64_t ticket = 0;
+  Status status = ok_status();
+  Bytes data;
+};
+struct FetchModex {  // of a process here; answered by ModexFetched
+  std::uint64_t fetch = 0;
+  wire::ProcName whose;
+  bool for_strangers = false;  // who asks is on a node that has no process of this job
+};
+
+struct AnswerService {
+  std::uint64_t ticket = 0;
+  wire::ServiceAnswer answer;
+};
+struct AnswerTool {
+  std::uint64_t ticket = 0;
+  Status status = ok_status();
+  wire::ProcName name;
+};
+struct DeliverEvent {  // to whom it concerns here
+  wire::EventNotice notice;
+};
+struct DeliverOutput {  // to the tools here that want it; answered by OutputDelivered
+  std::uint64_t delivery = 0;
+  wire::ProcName source;
+  wire::Stream stream = wire::STDOUT;
+  Bytes data;
+};
+
 // ---- head ----
 
 struct LaunchTarget {
@@ -91,9 +167,22 @@ struct LaunchTarget {
   std::string node;
   Incarnation incarnation;
   std::uint32_t campaign = 0;
+  std::vector<LaunchTarget> below{};  // to be started by this one
 };
-struct LaunchDaemons {  // each answered by DaemonStarted or DaemonLaunchFailed
+struct LaunchDaemons {  // each answered by DaemonStarted or DaemonLaunchFailed; by daemons, too
   std::vector<LaunchTarget> targets;
+};
+// So many nodes, or these; answered by NodesGranted or NodesRefused.
+struct AskForNodes {
+  std::uint32_t ask = 0;
+  std::uint32_t count = 0;
+  std::vector<wire::HostRequest> hosts;
+};
+// No daemon is there any more: every resource manager may take back what is its own. Answered by
+// ReturnAnswered.
+struct ReturnNodes {
+  std::uint32_t number = 0;
+  std::vector<std::string> nodes;
 };
 struct EndDaemon {  // the launcher makes sure that this daemon's process is gone
   Rank rank;
@@ -117,6 +206,10 @@ struct ReplyStatus {  // the rim adds counters, pid and URI and sends it
   wire::ClientReply reply;
 };
 struct AnnounceReady {
+  std::uint32_t nodes = 0;
+  std::uint32_t slots = 0;
+};
+struct NodesChanged {  // some were lost; what is left
   std::uint32_t nodes = 0;
   std::uint32_t slots = 0;
 };
@@ -156,10 +249,14 @@ struct Exit {  // the program ends; everything it started is gone or is ended by
 };
 
 // One variant for both programs: the shared overlay emits into the same list as the cores.
-using Action = std::variant<Connect, Send, CloseLink, StartTimer, SpawnProc, SignalProc,
-                            GrantOutput, WriteInput, CloseInput, ForgetProc, SweepJob,
-                            LaunchDaemons, EndDaemon, Probe, Reply, ReplyFromRim, ReplyStatus,
-                            AnnounceReady, Progress, Note, ReleaseFailpoint, Exit>;
+using Action =
+    std::variant<Connect, Send, CloseLink, StartTimer, SpawnProc, SignalProc, GrantOutput,
+                 WriteInput, CloseInput, ForgetProc, SweepJob, TraceProcs, StopTraces, StageFile,
+                 StopStaging, RemoveJobFiles, RegisterJob, DeregisterJob, RegisterGuest,
+                 DeregisterGuest, AnswerCollective, AnswerModex, FetchModex, AnswerService,
+                 AnswerTool, DeliverEvent, DeliverOutput, LaunchDaemons, AskForNodes, ReturnNodes,
+                 EndDaemon, Probe, Reply, ReplyFromRim, ReplyStatus, AnnounceReady, NodesChanged,
+                 Progress, Note, ReleaseFailpoint, Exit>;
 using Actions = std::vector<Action>;
 
 }  // namespace tide::core

@@ -27,6 +27,7 @@ class SendChannel {
       unacknowledged_.pop_front();
     }
   }
+  [[nodiscard]] std::uint64_t last() const { return last_; }
   [[nodiscard]] const std::deque<Entry>& unacknowledged() const { return unacknowledged_; }
 
  private:

@@ -35,6 +35,10 @@ class DaemonCoreTest : public testing::Test {
 
   Actions on(const DaemonEvent& event) {
     auto actions = daemon.on(event, 0);
+    for (const auto& wish : all_of<RegisterJob>(actions)) {  // the local server knows it at once
+      auto more = daemon.on(JobRegistered{wish.job, wish.launch->attempt()}, 0);
+      actions.insert(actions.end(), more.begin(), more.end());
+    }
     seen.insert(seen.end(), actions.begin(), actions.end());
     return actions;
   }
@@ -52,6 +56,7 @@ class DaemonCoreTest : public testing::Test {
     message.mutable_down()->mutable_launch()->set_mapped_at(mapped_at);
     message.mutable_down()->mutable_launch()->set_stdin_rank(-1);
     message.mutable_down()->mutable_launch()->set_window_bytes(100);
+    message.mutable_down()->mutable_launch()->set_parent_nspace(parent);
     message.mutable_down()->mutable_launch()->add_apps()->add_argv("prog");
     auto* entry = message.mutable_down()->add_entries();
     entry->set_destination(1);
@@ -81,6 +86,7 @@ class DaemonCoreTest : public testing::Test {
   DaemonCore daemon;
   LinkId link{0};
   std::uint64_t mapped_at = 1;
+  std::string parent;  // the job that spawned the one that is launched
   Actions seen;
 };
 
@@ -141,6 +147,66 @@ TEST_F(DaemonCoreTest, AJobWaitsForTheOperationItWasMappedAt) {
   message.mutable_operation()->set_serial(2);
   message.mutable_operation()->mutable_release();
   EXPECT_THAT(all_of<SpawnProc>(say(std::move(message))), SizeIs(1));
+}
+
+TEST_F(DaemonCoreTest, ASpawnedProcessStartsWhenTheServerKnowsItsParent) {
+  parent = "dvm@3";
+  const auto launched = launch(1);
+  EXPECT_THAT(all_of<SpawnProc>(launched), IsEmpty());
+  const auto asked = ups(launched);
+  ASSERT_THAT(asked, SizeIs(1));
+  EXPECT_EQ(asked[0].body().service_request().job_info().nspace(), "dvm@3");
+  wire::DownBody known;
+  known.mutable_service_answer()->set_token(asked[0].body().service_request().token());
+  known.mutable_service_answer()->mutable_job()->set_nspace("dvm@3");
+  const auto registering = order(2, std::move(known));
+  EXPECT_THAT(all_of<RegisterGuest>(registering), SizeIs(1));
+  EXPECT_THAT(all_of<SpawnProc>(registering), IsEmpty());
+  EXPECT_THAT(all_of<SpawnProc>(on(GuestRegistered{"dvm@3", ok_status()})), SizeIs(1));
+}
+
+TEST_F(DaemonCoreTest, AParentThatIsGoneHoldsUpNobody) {
+  parent = "dvm@3";
+  const auto asked = ups(launch(1));
+  ASSERT_THAT(asked, SizeIs(1));
+  wire::DownBody unknown;
+  unknown.mutable_service_answer()->set_token(asked[0].body().service_request().token());
+  unknown.mutable_service_answer()->set_error_code(
+      static_cast<std::uint32_t>(ErrorCode::kNotFound));
+  EXPECT_THAT(all_of<SpawnProc>(order(2, std::move(unknown))), SizeIs(1));
+}
+
+// ---- starting others ----
+
+TEST(DaemonThatStartsOthers, LaunchesAtOnceAndTellsWhatFails) {
+  DaemonConfig config;
+  config.overlay.self = config.jobs.self = Rank(1);
+  config.below.push_back({Rank(3), "n3", Incarnation(7), 1, {}});
+  DaemonCore daemon(config);
+  const auto begun = daemon.start({wire::Endpoint{}}, {});
+  ASSERT_THAT(all_of<LaunchDaemons>(begun), SizeIs(1));
+  EXPECT_EQ(all_of<LaunchDaemons>(begun)[0].targets[0].node, "n3");
+  EXPECT_THAT(all_of<Send>(daemon.on(DaemonLaunchFailed{Rank(3), "refused"}, 0)), IsEmpty());
+  const auto said = all_of<Send>(daemon.on(LinkUp{LinkId(1), kHeadRank, {}, 0, true}, 0));
+  ASSERT_THAT(said, SizeIs(2));
+  EXPECT_TRUE(said[0].message.has_report());
+  EXPECT_EQ(said[1].message.launch_failed().rank(), 3U);
+  EXPECT_EQ(said[1].message.launch_failed().text(), "refused");
+  const auto lost = all_of<Send>(daemon.on(DaemonExited{Rank(3), "it ended"}, 0));
+  ASSERT_THAT(lost, SizeIs(1));
+  EXPECT_EQ(lost[0].message.launch_failed().text(), "it ended");
+}
+
+TEST(DaemonThatStartsOthers, GoesHomeInPeaceWhenItIsNotNeeded) {
+  DaemonConfig config;
+  config.overlay.self = config.jobs.self = Rank(2);
+  DaemonCore daemon(config);
+  daemon.start({wire::Endpoint{}}, {});
+  daemon.on(LinkUp{LinkId(1), kHeadRank, {}, 0, true}, 0);
+  const auto ends =
+      all_of<Exit>(daemon.on(LinkDown{LinkId(1), LinkEnd::kMoved, "known as node n1"}, 0));
+  ASSERT_THAT(ends, SizeIs(1));
+  EXPECT_EQ(ends[0].status, 0);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,14 @@ class DaemonPort {
   // `launch` is the common part of launch slices, null for everything else.
   virtual void scatter(Slices slices, std::shared_ptr<const wire::LaunchCommon> launch,
                        Bytes payload) = 0;
+  // Everywhere that somebody can be told something, the head included.
+  [[nodiscard]] virtual std::set<Rank> everybody() const = 0;
+  // Whether this one is among them: what goes to others is lost.
+  [[nodiscard]] virtual bool reaches(Rank rank) const = 0;
+  // The job has no process on this daemon any more.
+  virtual void on_share_ended(Rank rank, const std::string& nspace) = 0;
+  // Nothing of the job is left and nobody hears of it again.
+  virtual void on_job_gone(const std::string& nspace) = 0;
 };
 
 }  // namespace tide::core

@@ -27,6 +27,10 @@ std::string_view body_name(const wire::LinkMessage& message) {
       return "operation_ack";
     case M::kResync:
       return "resync";
+    case M::kWay:
+      return "way";
+    case M::kLetGo:
+      return "let_go";
     case M::kUp:
       return "up";
     case M::kDown:
@@ -35,6 +39,8 @@ std::string_view body_name(const wire::LinkMessage& message) {
       return "reduction";
     case M::kHeartbeat:
       return "heartbeat";
+    case M::kLaunchFailed:
+      return "launch_failed";
     case M::BODY_NOT_SET:
       break;
   }

@@ -99,17 +99,132 @@ struct JobSwept {
   std::uint32_t left_over = 0;
 };
 
+struct ProcTraced {  // answers TraceProcs
+  ProcKey proc;
+  std::uint32_t pid = 0;  // 0: it had ended, and there is nothing to see
+  Status status = ok_status();
+  std::string text = {};  // the stacks of its threads
+  bool cut = false;       // not all of them
+};
+
+// ---- files of jobs, at a daemon ----
+
+struct FileStaged {  // answers StageFile
+  JobId job;
+  std::uint32_t number = 0;
+  Status status = ok_status();
+  std::string file;  // of an error
+};
+struct FilesRemoved {  // answers RemoveJobFiles
+  JobId job;
+};
+
+// ---- services for processes and tools (pmix), at a daemon; those for tools at the head, too ----
+
+// The job's processes can be started: the local server knows them.
+struct JobRegistered {
+  JobId job;
+  std::uint32_t attempt = 0;
+  Status status = ok_status();
+};
+// A process has said hello to the server.
+struct ProcRegistered {
+  ProcKey proc;
+};
+struct ProcAborted {
+  ProcKey proc;
+  int status = 0;
+  std::string message;
+  wire::ProcNames whom;  // empty: its whole job
+};
+// All participants on this node have come to a fence or the like.
+struct CollectiveEntered {
+  std::uint64_t ticket = 0;
+  wire::CollectiveId::Kind kind = wire::CollectiveId::FENCE;
+  std::string name;  // of a group
+  wire::ProcNames participants;
+  Bytes data;
+  std::uint32_t timeout_ms = 0;  // 0: none
+  bool broken = false;           // one of them was lost before it came: it can't be complete
+};
+// A process here wants what another one, elsewhere, has put.
+struct ModexAsked {
+  std::uint64_t ticket = 0;
+  wire::ProcName whose;
+  std::uint32_t timeout_ms = 0;  // 0: none
+};
+struct ModexFetched {  // answers FetchModex
+  std::uint64_t fetch = 0;
+  Status status = ok_status();
+  Bytes data;
+};
+
+// A process or tool wants something of the DVM.
+struct ServiceAsked {
+  std::uint64_t ticket = 0;
+  wire::ServiceRequest request;
+  Bytes data;
+};
+struct GuestRegistered {  // answers RegisterGuest
+  std::string nspace;
+  Status status = ok_status();
+};
+struct EventRaised {
+  wire::EventNotice notice;
+};
+struct ToolArrived {
+  std::uint64_t ticket = 0;
+  wire::ProcName wish;  // empty: it has none
+};
+struct ToolGone {
+  wire::ProcName tool;
+};
+struct OutputDelivered {  // answers DeliverOutput
+  std::uint64_t delivery = 0;
+};
+
 // ---- start-up, launcher and clients, at the head ----
+
+struct ServicesStarted {  // tools find the head there
+  std::string uri;
+};
 
 struct NodeRequest {
   std::string name;
-  std::uint32_t slots = 0;  // 0: from the topology that the daemon reports
-  Incarnation incarnation;  // drawn at the rim: the core has no randomness
+  std::uint32_t slots = 0;      // 0: from the topology that the daemon reports
+  Incarnation incarnation;      // drawn at the rim: the core has no randomness
+  std::uint32_t max_slots = 0;  // processes it takes at most; 0: no limit
+  bool watched = true;  // the launcher hears when its daemon ends, also once that is a member
+  std::vector<std::string> aliases = {};  // other names and addresses of the same machine
+  std::string allocation = {};            // that it comes with; empty: the first start
 };
 // The first start of the DVM: these nodes, and ready when all are wired.
 struct StartDvm {
   std::vector<NodeRequest> nodes;
 };
+// ---- resource managers, at the head ----
+
+struct NodesGranted {  // answers AskForNodes
+  std::uint32_t ask = 0;
+  std::vector<NodeRequest> nodes;
+};
+struct NodesRefused {  // answers AskForNodes
+  std::uint32_t ask = 0;
+  Error error;
+};
+struct NodesPushed {  // given by a resource manager without having been asked
+  std::vector<NodeRequest> nodes;
+};
+struct NodesReclaimed {  // a resource manager wants them back
+  std::vector<std::string> nodes;
+  std::string reason;
+};
+struct ReturnAnswered {  // answers ReturnNodes: each resource manager has had its say
+  std::uint32_t number = 0;
+};
+
+// ---- launcher ----
+
 struct DaemonStarted {  // the launcher has a process; it has not connected yet
   Rank rank;
   std::uint32_t pid = 0;
@@ -140,12 +255,24 @@ struct EndRequested {
   std::string reason;
 };
 
-using DaemonEvent = std::variant<LinkUp, LinkDown, ConnectFailed, MessageIn, TimerFired,
-                                 ProcSpawned, ProcSpawnFailed, ProcExited, ProcOutput,
-                                 ProcOutputClosed, ProcInputTaken, JobSwept, EndRequested>;
+// What the services say: those of processes at daemons only.
+using ServiceEvent = std::variant<JobRegistered, ProcRegistered, ProcAborted, CollectiveEntered,
+                                  ModexAsked, ModexFetched, ServiceAsked, GuestRegistered,
+                                  EventRaised, ToolArrived, ToolGone, OutputDelivered>;
 
-using HeadEvent = std::variant<LinkUp, LinkDown, ConnectFailed, MessageIn, TimerFired, StartDvm,
-                               DaemonStarted, DaemonLaunchFailed, DaemonExited, ProbeAnswered,
-                               ClientMessage, ClientGone, EndRequested>;
+using DaemonEvent =
+    std::variant<LinkUp, LinkDown, ConnectFailed, MessageIn, TimerFired, ProcSpawned,
+                 ProcSpawnFailed, ProcExited, ProcOutput, ProcOutputClosed, ProcInputTaken,
+                 JobSwept, ProcTraced, FileStaged, FilesRemoved, JobRegistered, ProcRegistered,
+                 ProcAborted, CollectiveEntered, ModexAsked, ModexFetched, ServiceAsked,
+                 GuestRegistered, EventRaised, ToolArrived, ToolGone, OutputDelivered,
+                 DaemonStarted, DaemonLaunchFailed, DaemonExited, EndRequested>;
+
+using HeadEvent =
+    std::variant<LinkUp, LinkDown, ConnectFailed, MessageIn, TimerFired, StartDvm, NodesGranted,
+                 NodesRefused, NodesPushed, NodesReclaimed, ReturnAnswered, DaemonStarted,
+                 DaemonLaunchFailed, DaemonExited, ProbeAnswered, ClientMessage, ClientGone,
+                 ServicesStarted, ModexAsked, ServiceAsked, GuestRegistered, EventRaised,
+                 ToolArrived, ToolGone, OutputDelivered, EndRequested>;
 
 }  // namespace tide::core

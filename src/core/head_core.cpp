@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "core/bulk.hpp"
 #include "say/ending.hpp"
 #include "say/finding.hpp"
 #include "say/starting.hpp"
@@ -13,21 +14,44 @@ namespace tide::core {
 namespace {
 // Acknowledge at the latest after this many messages: it bounds what a daemon has to keep.
 constexpr std::uint64_t kAckEvery = 64;
+
+HeadConfig with_limits(HeadConfig config) {
+  const auto limit = config.overlay.message_limit;
+  config.jobs.message_limit = limit;
+  // A client may send half as much as a daemon.
+  const auto of_message = static_cast<std::uint32_t>(std::min<std::size_t>(limit / 4, UINT32_MAX));
+  config.jobs.files.chunk_bytes = std::min(config.jobs.files.chunk_bytes, of_message);
+  return config;
+}
 }  // namespace
 
 HeadCore::HeadCore(HeadConfig config)
-    : config_(std::move(config)),
+    : config_(with_limits(std::move(config))),
       notes_(out_, config_.jobs.verbosity),
       overlay_(config_.overlay, *this, timers_, out_),
       roster_(config_.roster, overlay_, *this, timers_, out_),
-      jobs_(config_.jobs, roster_, *this, timers_, out_) {}
+      events_(config_.history_events, out_),
+      jobs_(config_.jobs, roster_, *this, timers_, events_, out_),
+      elastic_(config_.elastic, roster_, jobs_, timers_, events_, out_),
+      services_(jobs_, *this, config_.overlay.message_limit),
+      own_services_(kHeadRank, config_.dvm_id, *this, *this, timers_, out_,
+                    config_.overlay.message_limit) {}
 
 Actions HeadCore::on(const Event& event, std::uint64_t now_ms) {
   now_ms_ = now_ms;
   jobs_.set_now(now_ms);
+  elastic_.set_now(now_ms);
+  events_.set_now(now_ms);
   if (!exited_) {
     std::visit([this](const auto& e) { handle(e); }, event);
+    talk_to_itself();
+    elastic_.look();
+    tell_nodes();
     progress_end();
+    events_.tell();
+  } else if (const auto* late = std::get_if<ClientMessage>(&event);
+             late != nullptr && late->request.has_events()) {
+    handle_watcher(*late);  // the last event, for a follower that was just about to ask
   }
   return std::exchange(out_, {});
 }
@@ -39,7 +63,12 @@ void HeadCore::handle(const TimerFired& event) {
     acknowledge_all();
   } else if (kind == TimerKind::kShutdown) {
     end_remaining();
-  } else if (!overlay_.handle_timer(kind) && !roster_.handle_timer(kind, now_ms_)) {
+  } else if (kind == TimerKind::kEndingNews) {
+    tell_what_the_end_waits_for();
+  } else if (!overlay_.handle_timer(kind) &&
+             !roster_.handle_timer(kind, TimerBook::subject(event), now_ms_) &&
+             !elastic_.handle_timer(kind, TimerBook::subject(event)) &&
+             !own_services_.handle_timer(kind, TimerBook::subject(event))) {
     jobs_.handle_timer(kind, TimerBook::subject(event));
   }
 }
@@ -61,6 +90,8 @@ void HeadCore::note_table() {
 
 void HeadCore::handle(const StartDvm& event) {
   started_ms_ = now_ms_;
+  events_.set_start(now_ms_);
+  events_.add_of_dvm(EventKind::kDvmStarting, say::counted(event.nodes.size(), "node", "nodes"));
   note_table();
   go(JobState::kInitComplete, "the DVM itself");
   go(JobState::kAllocate, "identified");
@@ -77,13 +108,10 @@ void HeadCore::on_daemons_reported() {
   go(JobState::kDaemonsReported, "every daemon has reported");
 }
 
-void HeadCore::on_report(LinkId link, Rank rank, const wire::Report& report) {
-  roster_.on_report(link, rank, report);
-}
-
 void HeadCore::on_ready() {
   go(JobState::kVmReady, "node map and wireup are everywhere");
   phase_ = Phase::kReady;
+  events_.add_of_dvm(EventKind::kDvmReady, say::counted(roster_.nodes().size(), "node", "nodes"));
   out_.emplace_back(
       AnnounceReady{static_cast<std::uint32_t>(roster_.nodes().size()), roster_.total_slots()});
   jobs_.release_early_jobs();
@@ -91,19 +119,25 @@ void HeadCore::on_ready() {
 
 void HeadCore::on_start_failed(const std::string& reason) {
   failure_ = reason;
+  events_.add_of_dvm(EventKind::kDvmFailed, say::first_line(reason));
   out_.emplace_back(Progress{say::dvm_not_started(reason), true});
   begin_end("the DVM could not be started", true);
 }
 
 void HeadCore::handle(const DaemonLaunchFailed& event) {
   roster_.on_launch_failed(event);
-  if (phase_ >= Phase::kEnding) roster_.on_daemon_exited(DaemonExited{event.rank, event.text});
+}
+
+void HeadCore::on_launch_failed(Rank by, const wire::LaunchFailed& failed) {
+  roster_.on_launch_failed(by, failed);
+}
+
+void HeadCore::on_left(Rank rank, bool silent) {
+  roster_.on_left(rank, silent);
 }
 
 void HeadCore::handle(const DaemonExited& event) {
   roster_.on_daemon_exited(event);
-  // A start that failed by this very exit is ending now, and the daemon is gone all the same.
-  if (phase_ >= Phase::kEnding) roster_.on_daemon_exited(event);
 }
 
 // ---- daemons ----
@@ -115,25 +149,17 @@ void HeadCore::on_operation(const wire::Operation& operation) {
   RankSet::from_wire(change.left()).for_each(span, [this](Rank rank) { peers_.erase(rank); });
 }
 
-// One that is well, and only lost a neighbour, is heard of again by what it answers.
-void HeadCore::on_suspect(Rank rank, const std::string& reason) {
-  if (!roster_.suspect(rank, reason, now_ms_)) return;
-  wire::DownBody body;
-  body.mutable_ping();
-  scatter({{rank, std::move(body)}}, nullptr, {});
-}
-
-void HeadCore::on_stranger_lost(Rank rank, const std::string& reason) {
-  roster_.on_stranger_lost(rank, reason);
-}
-
-void HeadCore::on_node_lost(const Node& node, const std::string& reason) {
-  jobs_.on_node_lost(node, reason);
-  jobs_.map_undecided_jobs();
+void HeadCore::on_reduction(const wire::Reduction& reduction) {
+  if (reduction.id().kind() == wire::ReductionId::COLLECTIVE) {
+    return services_.collectives().on_contributions(reduction);
+  }
+  jobs_.on_reduction(reduction);
 }
 
 void HeadCore::hear(Rank rank) {
-  if (roster_.heard_from(rank)) jobs_.map_undecided_jobs();
+  if (!roster_.heard_from(rank)) return;
+  events_.add_of_node(EventKind::kNodeBack, roster_.nodes().at(rank).name, "");
+  jobs_.map_undecided_jobs();
 }
 
 void HeadCore::on_up(const wire::Up& up, const Bytes& payload) {
@@ -142,13 +168,13 @@ void HeadCore::on_up(const wire::Up& up, const Bytes& payload) {
   // A last word of one that is gone may still come by another's link; it is owed nothing any more.
   if (found == peers_.end() || roster_.find(origin) == nullptr) return;
   Peer& peer = found->second;
-  hear(origin);
+  // Words from before the question may arrive after it, of one that is dead.
+  if (up.control_ack() >= peer.asked) hear(origin);
   peer.control_out.acknowledge(up.control_ack());
   peer.bulk_out.acknowledge(up.bulk_ack());
   if (up.resync()) send_again(origin, peer);
   if (up.seq() == 0) return;
-  const bool bulk = up.body().has_stream() || up.body().has_output_complete();
-  auto& channel = bulk ? peer.bulk_in : peer.control_in;
+  auto& channel = is_bulk(up.body()) ? peer.bulk_in : peer.control_in;
   const bool fresh = channel.accept(up.seq());
   if (peer.control_in.debt() + peer.bulk_in.debt() >= kAckEvery) {
     wire::DownScatter scatter;
@@ -163,7 +189,11 @@ void HeadCore::on_up(const wire::Up& up, const Bytes& payload) {
 void HeadCore::deliver(Rank origin, const wire::UpBody& body, const Bytes& payload) {
   switch (body.body_case()) {
     case wire::UpBody::kSuspect:
-      on_suspect(Rank(body.suspect().rank()), body.suspect().reason());
+      on_suspect({Rank(body.suspect().rank()), body.suspect().reason(), body.suspect().silent(),
+                  body.suspect().missing()});
+      return;
+    case wire::UpBody::kDeparted:
+      roster_.on_departed(Rank(body.departed().rank()), body.departed().let_go());
       return;
     case wire::UpBody::kProcFailed:
       jobs_.on_proc_failed(origin, body.proc_failed());
@@ -176,6 +206,46 @@ void HeadCore::deliver(Rank origin, const wire::UpBody& body, const Bytes& paylo
       return;
     case wire::UpBody::kInputCredit:
       jobs_.on_input_credit(origin, body.input_credit());
+      return;
+    case wire::UpBody::kCollectiveFailed:
+      services_.collectives().on_failed(origin, body.collective_failed());
+      return;
+    case wire::UpBody::kServiceRequest:
+      services_.on_request(origin, body.service_request(), payload);
+      return;
+    case wire::UpBody::kServiceCancel:
+      services_.on_cancel(origin, body.service_cancel());
+      return;
+    case wire::UpBody::kEvent:
+      services_.on_event(origin, body.event());
+      return;
+    case wire::UpBody::kToolJoined:
+      note_tool(origin, body.tool_joined().tool());
+      services_.on_tool_joined(origin, body.tool_joined());
+      return;
+    case wire::UpBody::kToolLeft:
+      services_.on_tool_left(origin, body.tool_left());
+      return;
+    case wire::UpBody::kToolOutputTaken:
+      jobs_.on_tool_output_taken(origin, body.tool_output_taken());
+      return;
+    case wire::UpBody::kModexRequest:
+      services_.on_modex_request(origin, body.modex_request());
+      return;
+    case wire::UpBody::kModexAnswer:
+      services_.on_modex_answer(origin, body.modex_answer(), payload);
+      return;
+    case wire::UpBody::kFilesFailed:
+      jobs_.on_files_failed(origin, body.files_failed());
+      return;
+    case wire::UpBody::kStackTrace:
+      jobs_.on_stack_trace(origin, body.stack_trace(), payload);
+      return;
+    case wire::UpBody::kTracesComplete:
+      jobs_.on_traces_complete(origin, body.traces_complete());
+      return;
+    case wire::UpBody::kProcAborted:
+      jobs_.on_aborted(origin, body.proc_aborted());
       return;
     case wire::UpBody::BODY_NOT_SET:
       return;
@@ -192,19 +262,55 @@ void HeadCore::address(wire::DownEntry& entry, Rank rank, Peer& peer, std::uint6
 void HeadCore::scatter(Slices slices, std::shared_ptr<const wire::LaunchCommon> launch,
                        Bytes payload) {
   wire::DownScatter message;
+  std::size_t bytes = 0;  // of the entries; common part and payload have the rest of the limit
+  const auto send = [&] {
+    if (message.entries_size() == 0) return;
+    if (launch) *message.mutable_launch() = *launch;
+    overlay_.send_down(std::exchange(message, {}), payload);
+  };
   for (auto& [rank, body] : slices) {
+    if (rank == kHeadRank) {
+      from_itself_.emplace_back(std::move(body), payload);
+      continue;
+    }
     const auto found = peers_.find(rank);
     if (found == peers_.end()) continue;
     Peer& peer = found->second;
-    auto& channel = body.has_input() ? peer.bulk_out : peer.control_out;
+    auto& channel = is_bulk(body) ? peer.bulk_out : peer.control_out;
     const auto& entry = channel.push(DownItem{std::move(body), launch, payload});
+    const std::size_t more = entry.item.body.ByteSizeLong();
+    if (bytes + more > config_.overlay.message_limit / 2) {
+      send();
+      bytes = 0;
+    }
+    bytes += more;
     auto* down = message.add_entries();
     address(*down, rank, peer, entry.seq);
     *down->mutable_body() = entry.item.body;
   }
-  if (message.entries_size() == 0) return;
-  if (launch) *message.mutable_launch() = *launch;
-  overlay_.send_down(std::move(message), payload);
+  send();
+}
+
+std::set<Rank> HeadCore::everybody() const {
+  std::set<Rank> out{kHeadRank};
+  for (const auto& [rank, peer] : peers_) out.insert(rank);
+  return out;
+}
+
+void HeadCore::send_to_head(wire::UpBody body, Bytes payload) {
+  to_itself_.emplace_back(std::move(body), std::move(payload));
+}
+
+// What it says to itself is heard when it is done with what made it say so.
+void HeadCore::talk_to_itself() {
+  while (!to_itself_.empty() || !from_itself_.empty()) {
+    for (auto said = std::exchange(to_itself_, {}); auto& [body, payload] : said) {
+      deliver(kHeadRank, body, payload);
+    }
+    for (auto said = std::exchange(from_itself_, {}); auto& [body, payload] : said) {
+      own_services_.deliver(body, payload);
+    }
+  }
 }
 
 void HeadCore::send_again(Rank rank, Peer& peer) {
@@ -275,6 +381,9 @@ void HeadCore::handle(const ClientMessage& event) {
     case wire::ClientRequest::kInput:
       jobs_.input(event.client, request.input(), event.payload);
       return;
+    case wire::ClientRequest::kFileChunk:
+      jobs_.file_chunk(event.client, request.file_chunk(), event.payload);
+      return;
     case wire::ClientRequest::kRelease: {
       wire::Operation operation;
       operation.mutable_release()->set_failpoint(request.release().name());
@@ -282,7 +391,16 @@ void HeadCore::handle(const ClientMessage& event) {
       out_.emplace_back(ReplyFromRim{event.client, request});
       return;
     }
+    case wire::ClientRequest::kGrow:
+      return elastic_.grow({event.client, request.request()}, request.grow());
+    case wire::ClientRequest::kShrink:
+      return elastic_.shrink({event.client, request.request()}, request.shrink());
+    case wire::ClientRequest::kExplain:
+    case wire::ClientRequest::kProcs:
+    case wire::ClientRequest::kEvents:
+      return handle_watcher(event);
     case wire::ClientRequest::kParams:
+    case wire::ClientRequest::kPool:
     case wire::ClientRequest::kRecorder:
       out_.emplace_back(ReplyFromRim{event.client, request});
       return;
@@ -294,6 +412,8 @@ void HeadCore::handle(const ClientMessage& event) {
 }
 
 void HeadCore::handle(const ClientGone& event) {
+  events_.client_gone(event.client);
+  elastic_.client_gone(event.client);
   std::erase_if(waiting_for_end_, [&](const auto& entry) { return entry.first == event.client; });
   jobs_.client_gone(event.client);
 }
@@ -310,7 +430,8 @@ wire::StatusReply HeadCore::status(std::uint32_t history, std::uint64_t now_ms) 
   out.set_serial(overlay_.membership().serial().value());
   out.set_span(overlay_.membership().span());
   for (const auto& [rank, node] : roster_.nodes()) {
-    static constexpr const char* kStates[] = {"starting", "reported", "up", "suspect"};
+    static constexpr const char* kStates[] = {"starting", "reported", "wiring",   "up",
+                                              "suspect",  "leaving",  "departing"};
     auto* row = out.add_nodes();
     row->set_name(node.name);
     row->set_rank(rank.value());
@@ -319,10 +440,13 @@ wire::StatusReply HeadCore::status(std::uint32_t history, std::uint64_t now_ms) 
     row->set_slots_used(node.used);
     row->set_processes(node.used);
     row->set_pid(node.pid);
+    row->set_log(node.report.log());
+    row->set_allocation(node.allocation);
     if (const auto parent = overlay_.membership().tree().parent(rank)) {
       row->set_parent(parent->value());
     }
   }
+  elastic_.describe(out, now_ms);
   jobs_.describe(out, history, now_ms);
   return out;
 }
@@ -333,16 +457,19 @@ void HeadCore::begin_end(const std::string& reason, bool force) {
   if (phase_ >= Phase::kEnding && (!force || forced_)) return;
   if (phase_ < Phase::kEnding) {
     phase_ = Phase::kEnding;
-    out_.emplace_back(timers_.arm(TimerKind::kShutdown, config_.shutdown_timeout_ms));
+    events_.add_of_dvm(EventKind::kDvmEnding, reason);
+    arm_end();
+    out_.emplace_back(timers_.arm(TimerKind::kEndingNews, config_.ending_news_ms));
   }
   forced_ = forced_ || force;
+  elastic_.end_all(reason);
   jobs_.end_all(reason, force);
   if (phase_ == Phase::kShuttingDown) kill_daemons();
 }
 
 // Looked at after every event: jobs first, then the daemons, then the head itself.
 void HeadCore::progress_end() {
-  if (config_.one_shot && phase_ == Phase::kReady && jobs_.submitted() > 0 && jobs_.idle()) {
+  if (config_.jobs.one_shot && phase_ == Phase::kReady && jobs_.submitted() > 0 && jobs_.idle()) {
     begin_end("the run is over", false);
   }
   if (phase_ == Phase::kEnding && jobs_.idle()) {
@@ -356,7 +483,7 @@ void HeadCore::progress_end() {
     if (!roster_.ready()) {  // half-started daemons are no members yet and do not hear the order
       kill_daemons();
     }
-    out_.emplace_back(timers_.arm(TimerKind::kShutdown, config_.shutdown_timeout_ms));
+    arm_end();
   }
   if (phase_ == Phase::kShuttingDown && roster_.nodes().empty()) {
     go(JobState::kDaemonsTerminated, "every daemon has ended");
@@ -377,8 +504,9 @@ void HeadCore::end_remaining() {
     notes_.add(Subsystem::kErrmgr, 0, "the daemon on node {} does not end and is killed",
                node.name);
   }
+  roster_.give_up_the_unwatched();
   kill_daemons();
-  out_.emplace_back(timers_.arm(TimerKind::kShutdown, config_.shutdown_timeout_ms));
+  arm_end();
 }
 
 void HeadCore::kill_daemons() {
@@ -386,9 +514,43 @@ void HeadCore::kill_daemons() {
   for (const auto& [rank, node] : roster_.nodes()) out_.emplace_back(EndDaemon{rank});
 }
 
+void HeadCore::arm_end() {
+  end_stage_until_ms_ = now_ms_ + config_.shutdown_timeout_ms;
+  out_.emplace_back(timers_.arm(TimerKind::kShutdown, config_.shutdown_timeout_ms));
+}
+
+// With the time that those have who are killed because they did not end when they were asked to.
+std::uint64_t HeadCore::end_left_ms() const {
+  const auto stage = end_stage_until_ms_ > now_ms_ ? end_stage_until_ms_ - now_ms_ : 0;
+  const bool kill_follows = phase_ == Phase::kShuttingDown && !killed_;
+  return stage + (kill_follows ? config_.shutdown_timeout_ms : 0);
+}
+
+void HeadCore::tell_what_the_end_waits_for() {
+  tell_who_waits(phase_ == Phase::kEnding
+                     ? say::waiting_for_jobs(jobs_.unfinished(), roster_.suspected(), end_left_ms())
+                     : say::waiting_for_nodes(roster_.remaining(), end_left_ms()));
+  out_.emplace_back(timers_.arm(TimerKind::kEndingNews, config_.ending_news_ms));
+}
+
+void HeadCore::tell_who_waits(const std::string& text) {
+  notes_.add(Subsystem::kErrmgr, 0, "{}", say::first_line(text));
+  for (const auto& [client, request] : waiting_for_end_) {
+    wire::ClientReply reply;
+    reply.set_request(request);
+    reply.mutable_news()->set_text(text);
+    out_.emplace_back(Reply{client, std::move(reply), {}});
+  }
+}
+
 void HeadCore::finish(int status, std::string reason) {
   if (exited_) return;
   exited_ = true;
+  const auto unreached = roster_.unreached();
+  if (!unreached.empty()) tell_who_waits(say::ended_without_word_from(unreached));
+  elastic_.finish();
+  events_.add_of_dvm(EventKind::kDvmEnded, say::first_line(reason));
+  events_.tell();
   for (const auto& [client, request] : waiting_for_end_) answer(client, request, ok_status());
   out_.emplace_back(Exit{status, std::move(reason)});
 }

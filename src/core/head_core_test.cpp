@@ -92,6 +92,51 @@ TEST(HeadCore, DaemonsThatDoNotEndAreKilledAndNotWaitedForForEver) {
   EXPECT_EQ(all_of<Exit>(last)[0].status, 1);
 }
 
+std::vector<std::string> news(const Actions& actions) {
+  std::vector<std::string> out;
+  for (const auto& reply : all_of<Reply>(actions)) {
+    if (reply.reply.has_news()) out.push_back(reply.reply.news().text());
+  }
+  return out;
+}
+
+TEST(HeadCore, WhoWaitsForTheEndIsToldWhatItWaitsFor) {
+  HeadRig rig(3);
+  rig.make_ready();
+  rig.submit(5, job_spec(6));
+  rig.down(9);
+  rig.now_ms += 3000;
+  EXPECT_THAT(news(rig.fire(TimerKind::kEndingNews)),
+              ElementsAre("waiting for 1 job to end, at most 7 s more"));
+  for (const std::uint32_t rank : {1U, 2U, 3U}) {
+    rig.ended(rank, 1, {2 * rank - 2, 2 * rank - 1}, ProcState::kAborted, 0, SIGTERM);
+  }
+  rig.on(DaemonExited{Rank(1), "exit 0"});
+  rig.now_ms += 3000;
+  EXPECT_THAT(news(rig.fire(TimerKind::kEndingNews)),
+              ElementsAre("waiting for 2 nodes to end, at most 17 s more: v2, v3"));
+  rig.on(DaemonExited{Rank(2), "exit 0"});
+  rig.fire(TimerKind::kShutdown);
+  const auto last = rig.fire(TimerKind::kShutdown);
+  EXPECT_THAT(news(last), ElementsAre(HasSubstr("without a word from v3")));
+  EXPECT_TRUE(all_of<Reply>(last).back().reply.has_done());
+}
+
+TEST(HeadCore, WhoFallsSilentWhileTheDvmEndsIsNamed) {
+  HeadRig rig(1);
+  StartDvm request;
+  request.nodes.push_back(
+      {.name = "far", .slots = 1, .incarnation = HeadRig::incarnation(1), .watched = false});
+  rig.on(request);
+  rig.link_up(1);
+  rig.report(1);
+  rig.attach(1);
+  rig.down(9);
+  const auto last = rig.on(LinkDown{LinkId(1), LinkEnd::kSilent, "silent"});
+  EXPECT_THAT(news(last), ElementsAre(HasSubstr("without a word from far")));
+  EXPECT_EQ(all_of<Exit>(last).size(), 1U);
+}
+
 TEST(HeadCore, JobsThatDoNotEndHoldUpTheEndOnlySoLong) {
   HeadRig rig(2);
   rig.make_ready();
@@ -106,7 +151,7 @@ TEST(HeadCore, JobsThatDoNotEndHoldUpTheEndOnlySoLong) {
 // row:L16 a one-shot run ends its DVM, a persistent DVM outlives its jobs
 TEST(HeadCore, AOneShotRunEndsTheDvm) {
   auto config = HeadRig::verbose_config();
-  config.one_shot = true;
+  config.jobs.one_shot = true;
   HeadRig rig(1, config);
   rig.make_ready();
   EXPECT_THAT(shutdown_links(rig.seen), IsEmpty()) << "the job is still to come";
@@ -119,6 +164,21 @@ TEST(HeadCore, AOneShotRunEndsTheDvm) {
   rig.on(DaemonExited{Rank(1), "exit 0"});
   EXPECT_EQ(all_of<Exit>(rig.seen).size(), 1U);
   EXPECT_TRUE(says(rig.seen, "PRTE_JOB_STATE_DAEMONS_TERMINATED"));
+}
+
+TEST(HeadCore, NobodyIsSentToTheDvmOfAOneShotRunThatEnds) {
+  for (const bool one_shot : {true, false}) {
+    auto config = HeadRig::verbose_config();
+    config.jobs.one_shot = one_shot;
+    HeadRig rig(2, config);
+    rig.make_ready();
+    rig.submit(5, job_spec(4));
+    rig.on(DaemonExited{Rank(2), "exit status 1"});
+    rig.ended(1, 1, {0, 1}, ProcState::kAborted, 0, SIGTERM);
+    ASSERT_EQ(endings(rig.seen).size(), 1U);
+    const std::string said = endings(rig.seen)[0].messages(0);
+    EXPECT_EQ(said.find("which goes on") == said.npos, one_shot) << said;
+  }
 }
 
 TEST(HeadCore, APersistentDvmOutlivesItsJobs) {
@@ -135,6 +195,7 @@ TEST(HeadCore, AFailedStartEndsEarlyJobsAndExitsWithOne) {
   rig.start();
   rig.submit(5, job_spec(1));
   rig.on(DaemonLaunchFailed{Rank(1), "no such file"});
+  rig.fire(TimerKind::kStart, 1);
   const auto ends = endings(rig.seen);
   ASSERT_EQ(ends.size(), 1U);
   EXPECT_NE(ends[0].exit_status(), 0);
@@ -266,6 +327,17 @@ TEST(HeadCore, TheTableIsShownWhenAskedFor) {
   }
   HeadRig quiet(1);
   EXPECT_FALSE(says(quiet.start(), "table:"));
+}
+
+TEST(HeadCore, WhatIsLeftAfterALossIsToldOnce) {
+  HeadRig rig(3);
+  rig.make_ready();
+  const auto changed = all_of<NodesChanged>(rig.on(DaemonExited{Rank(2), "exit status 1"}));
+  ASSERT_EQ(changed.size(), 1U);
+  EXPECT_EQ(changed[0].nodes, 2U);
+  EXPECT_EQ(changed[0].slots, 2 * HeadRig::kSlots);
+  rig.submit(5, job_spec(1));
+  EXPECT_EQ(all_of<NodesChanged>(rig.seen).size(), 1U);
 }
 
 TEST(HeadCore, StatusTellsNodesAndJobs) {

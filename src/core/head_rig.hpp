@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/bulk.hpp"
 #include "core/head_core.hpp"
 #include "core/test_support.hpp"
 
@@ -76,6 +77,7 @@ class HeadRig {
     message.mutable_report()->mutable_topology()->set_cores(3);
     message.mutable_report()->mutable_topology()->set_packages(1);
     message.mutable_report()->mutable_topology()->set_hwthreads(6);
+    message.mutable_report()->mutable_topology()->set_cpuset("0-5");
     return say(rank, message);
   }
   Actions attach(std::uint32_t rank) {
@@ -98,7 +100,7 @@ class HeadRig {
     return on(MessageIn{LinkId(rank), std::move(message), Bytes(payload)});
   }
   Actions up(std::uint32_t rank, wire::UpBody body, const std::string& payload = {}) {
-    const bool bulk = body.has_stream() || body.has_output_complete();
+    const bool bulk = is_bulk(body);
     wire::LinkMessage message;
     message.mutable_up()->set_origin(rank);
     message.mutable_up()->set_seq(++sequence_[{rank, bulk}]);
@@ -129,6 +131,14 @@ class HeadRig {
     std::vector<wire::ProcReport> reports;
     for (const auto rank : ranks) reports.push_back(proc_report(job, rank, ProcState::kRunning));
     return reduce(daemon, wire::ReductionId::LAUNCHED, job, reports);
+  }
+  // It has received everything that was sent to it so far.
+  Actions answer_ping(std::uint32_t rank) {
+    constexpr std::uint64_t kMoreThanWasSent = 1000;
+    wire::LinkMessage message;
+    message.mutable_up()->set_origin(rank);
+    message.mutable_up()->set_control_ack(kMoreThanWasSent);
+    return say(rank, std::move(message));
   }
   // The daemon's last word about the job: its processes ended so, and no more output comes.
   Actions ended(std::uint32_t daemon, std::uint32_t job, const std::vector<std::uint32_t>& ranks,

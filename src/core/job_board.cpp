@@ -8,7 +8,10 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "core/slot_advice.hpp"
+#include "core/placing.hpp"
+#include "core/pmix_words.hpp"
+#include "say/debugging.hpp"
+#include "say/running.hpp"
 #include "wire/exit_status.hpp"
 #include "wire/limits.hpp"
 
@@ -19,7 +22,20 @@ namespace {
 constexpr std::size_t kBufferPerJobBytes = std::size_t{64} << 20U;
 constexpr std::size_t kLeastWindowBytes = 8192;  // a reader gives credit back in smaller pieces
 
-Status check_spec(const wire::JobSpec& spec) {
+}  // namespace
+
+JobBoard::JobBoard(JobBoardConfig config, Roster& roster, DaemonPort& daemons, TimerBook& timers,
+                   EventLog& events, Actions& out)
+    : config_(std::move(config)),
+      roster_(roster),
+      daemons_(daemons),
+      timers_(timers),
+      events_(events),
+      out_(out),
+      notes_(out, config_.verbosity),
+      files_(config_.files, config_.verbosity, roster, daemons, timers, *this, out) {}
+
+Status JobBoard::check_spec(const wire::JobSpec& spec) {
   if (spec.apps().empty()) return say::job_without_program();
   std::uint64_t total = 0;
   for (const auto& app : spec.apps()) {
@@ -31,27 +47,15 @@ Status check_spec(const wire::JobSpec& spec) {
       }
     }
   }
+  if (spec.runtime().stop_at() != wire::STOP_NOWHERE && spec.runtime().max_restarts() > 0) {
+    return say::job_held_and_restarted();
+  }
+  if (!spec.beside().empty() && (spec.apps_size() != 1 || spec.per_node() == 0)) {
+    return say::beside_without_number();
+  }
   if (total > kMaxProcessesPerJob) return say::job_too_large(total, kMaxProcessesPerJob);
-  return ok_status();
+  return check_files(spec);
 }
-
-bool names_host(const wire::JobSpec& spec, const std::string& node) {
-  return std::any_of(spec.apps().begin(), spec.apps().end(), [&](const wire::AppSpec& app) {
-    return std::any_of(app.hosts().begin(), app.hosts().end(),
-                       [&](const wire::HostRequest& host) { return host.node() == node; });
-  });
-}
-
-}  // namespace
-
-JobBoard::JobBoard(JobBoardConfig config, Roster& roster, DaemonPort& daemons, TimerBook& timers,
-                   Actions& out)
-    : config_(std::move(config)),
-      roster_(roster),
-      daemons_(daemons),
-      timers_(timers),
-      out_(out),
-      notes_(out, config_.verbosity) {}
 
 JobBoard::Job* JobBoard::find(JobId id) {
   const auto found = jobs_.find(id);
@@ -60,10 +64,7 @@ JobBoard::Job* JobBoard::find(JobId id) {
 
 JobBoard::Job* JobBoard::find(const wire::JobRef& ref) {
   if (ref.ref_case() == wire::JobRef::kNumber) return find(JobId(ref.number()));
-  for (auto& [id, job] : jobs_) {
-    if (job.nspace == ref.nspace()) return &job;
-  }
-  return nullptr;
+  return find_nspace(ref.nspace());
 }
 
 void JobBoard::reply(const Job& job, wire::ClientReply reply, Bytes payload) {
@@ -87,18 +88,26 @@ void JobBoard::submit(ClientId client, std::uint32_t request, wire::JobSpec spec
     return;
   }
   ++unended_[client];
+  Job& job = open_job(std::move(spec));
+  job.owner = client;
+  job.request = request;
+  notes_.add(Subsystem::kPlm, 1, "job {}: request {} of client {}", job.nspace,
+             job.spec.correlation(), client.value());
+  const JobId id = job.id;
+  note_passage(job, "submitted");
+  enter(job);
+  run_transitions();
+  if (Job* living = find(id)) let_go_of_client(*living);
+}
+
+JobBoard::Job& JobBoard::open_job(wire::JobSpec spec) {
   const JobId id{next_job_++};
   Job& job = jobs_[id];
   job.id = id;
   job.nspace = fmt::format("{}@{}", config_.dvm_id, id.value());
-  job.owner = client;
-  job.request = request;
   job.spec = std::move(spec);
   job.submitted_ms = now_ms_;
-  notes_.add(Subsystem::kPlm, 1, "job {}: request {} of client {}", job.nspace,
-             job.spec.correlation(), client.value());
-  enter(job);
-  run_transitions();
+  return job;
 }
 
 // ---- the state machine ----
@@ -119,6 +128,7 @@ void JobBoard::run_transitions() {
     notes_.add(Subsystem::kState, 1, "job {}: {} -> {} ({})", job->nspace,
                job_state_name(job->state), job_state_name(next.state), next.cause);
     job->state = next.state;
+    note_passage(*job, next.cause);
     enter(*job);
   }
   running_transitions_ = false;
@@ -150,6 +160,20 @@ void JobBoard::enter(Job& job) {
       return assemble_launch(job);
     case JobState::kSendLaunchMsg:
       return scatter_launch(job);
+    case JobState::kStarted:
+      notify_event(job, kEventJobStart);
+      return check_complete(job);
+    case JobState::kRunning:
+      timers_.cancel(TimerKind::kSpawnTimeout, job.id.value());
+      answer_spawner(job);
+      return check_complete(job);
+    case JobState::kRegistered:
+      job.was_registered = true;
+      return check_complete(job);
+    case JobState::kReadyForDebug:
+      return tell_that_it_is_held(job);
+    case JobState::kWaitingForDaemons:
+      return;  // until end_change()
     case JobState::kTerminated:
       return wrap_up(job);
     case JobState::kNotifyCompleted:
@@ -157,7 +181,7 @@ void JobBoard::enter(Job& job) {
     case JobState::kNotified:
       return clean_up(job);
     default:
-      return check_complete(job);  // STARTED, RUNNING and the errors: is it over?
+      return check_complete(job);  // the errors: is it over?
   }
 }
 
@@ -165,11 +189,21 @@ void JobBoard::request_allocation(const Job& job) {
   go(job, JobState::kAllocate, "a job may bring nodes of its own");
 }
 
-void JobBoard::allocate(const Job& job) {
+void JobBoard::allocate(Job& job) {
+  if (names_hosts(job.spec)) {
+    wire::JobSpec chosen = job.spec;
+    const auto there = choose_nodes(chosen, nodes_to_map(job.spec), Suspects::kAlways);
+    if (!there) {
+      return fail(job, JobState::kAllocFailed, kExitMapFailed, there.error().message, 0);
+    }
+  }
   go(job, JobState::kAllocationComplete, "the DVM's nodes");
 }
 
 void JobBoard::choose_daemons(const Job& job) {
+  if (job.spec.runtime().do_not_launch()) {
+    return go(job, JobState::kDaemonsReported, "only its map is wanted");
+  }
   go(job, JobState::kLaunchDaemons, "allocated");
 }
 
@@ -183,17 +217,19 @@ void JobBoard::set_slots(const Job& job) {
   go(job, JobState::kVmReady, "slots are set");
 }
 
-void JobBoard::admit_to_mapping(const Job& job) {
-  go(job, JobState::kMap, "admitted");
-}
-
 void JobBoard::setup_job(Job& job) {
   wire::ClientReply accepted;
   accepted.mutable_accepted()->set_job(job.id.value());
   accepted.mutable_accepted()->set_nspace(job.nspace);
+  if (const Job* parent = find_nspace(job.parent.nspace())) {
+    accepted.mutable_accepted()->set_parent(parent->id.value());
+  }
   reply(job, std::move(accepted));
   if (job.spec.timeout_ms() > 0) {
     out_.emplace_back(timers_.arm(TimerKind::kJobTimeout, job.spec.timeout_ms(), job.id.value()));
+  }
+  if (const auto limit_ms = job.spec.runtime().spawn_timeout_ms(); limit_ms > 0) {
+    out_.emplace_back(timers_.arm(TimerKind::kSpawnTimeout, limit_ms, job.id.value()));
   }
   if (roster_.ready()) {
     go(job, JobState::kInitComplete, "identified");
@@ -217,35 +253,21 @@ void JobBoard::map_undecided_jobs() {
   run_transitions();
 }
 
-void JobBoard::map_job(Job& job) {
-  std::vector<MapNode> candidates;
-  std::vector<MapNode> with_doubtful;
-  std::vector<std::string> unheard;
+std::vector<MapNode> JobBoard::nodes_to_map(const wire::JobSpec& job) const {
+  const bool by_name = names_hosts(job);  // else it needs none, and there may be very many
+  std::vector<MapNode> nodes;
   for (const auto& [rank, node] : roster_.nodes()) {
-    // A suspected node gets nothing that could go elsewhere, and stays a node for whoever names it.
-    const bool named = node.state == NodeState::kSuspect && names_host(job.spec, node.name);
-    with_doubtful.push_back(MapNode{rank, node.name, node.slots, node.used, node.slot_source});
-    if (node.state == NodeState::kUp || named) {
-      candidates.push_back(with_doubtful.back());
-    } else if (node.state == NodeState::kSuspect) {
-      unheard.push_back(node.name);
-    }
+    if (node.state != NodeState::kUp && node.state != NodeState::kSuspect) continue;
+    nodes.push_back(MapNode{rank, node.name, node.slots, node.used, node.slot_source,
+                            node.max_slots, node.state == NodeState::kSuspect,
+                            by_name ? node.aliases : std::vector<std::string>()});
   }
-  auto result = core::map_job(job.spec, candidates);
-  const bool failed = result.verdict != MapVerdict::kPlaced;
-  if (failed && !unheard.empty() &&
-      core::map_job(job.spec, with_doubtful).verdict == MapVerdict::kPlaced) {
-    // Soon they are either back or lost: a link that broke for a moment must not fail a job.
-    notes_.add(Subsystem::kRmaps, 1, "job {}: waits for nodes under suspicion", job.nspace);
-    undecided_.push_back(job.id);
-    return;
-  }
-  if (failed) {
-    auto reason = explain_map_failure(job.spec, candidates, *result.failure, std::move(unheard));
-    fail(job, JobState::kMapFailed, kExitMapFailed, reason, 0);
-    return;
-  }
-  job.placements = std::move(result.placements);
+  return nodes;
+}
+
+void JobBoard::map_job(Job& job) {
+  if (!(job.spec.beside().empty() ? place_on_nodes(job) : place_beside(job))) return;
+  if (!has_its_files(job)) return;
   if (job.spec.stdin_rank() >= static_cast<std::int64_t>(job.placements.size())) {
     fail(job, JobState::kMapFailed, kExitMapFailed,
          say::no_process_for_stdin(job.spec.stdin_rank(), job.placements.size()), 0);
@@ -254,13 +276,40 @@ void JobBoard::map_job(Job& job) {
   go(job, JobState::kMapComplete, fmt::format("{} processes placed", job.placements.size()));
 }
 
+// False: it has failed, or waits.
+bool JobBoard::place_on_nodes(Job& job) {
+  auto nodes = nodes_to_map(job.spec);
+  if (files_.knows(job.id)) {  // a node that has joined since has none of them
+    std::erase_if(nodes, [&](const MapNode& node) { return !files_.has_all(job.id, node.rank); });
+  }
+  auto placing = place_job(job.spec, nodes, Suspects::kIfNamed);
+  if (!placing.placed() && !placing.unheard.empty() &&
+      place_job(job.spec, nodes, Suspects::kAlways).placed()) {
+    // Soon they are either back or lost: a link that broke for a moment must not fail a job.
+    notes_.add(Subsystem::kRmaps, 1, "job {}: waits for nodes under suspicion", job.nspace);
+    undecided_.push_back(job.id);
+    return false;
+  }
+  if (!placing.placed()) {
+    fail(job, JobState::kMapFailed, kExitMapFailed, explain_failure(job.spec, std::move(placing)),
+         0);
+    return false;
+  }
+  job.placements = std::move(placing.result.placements);
+  return true;
+}
+
 void JobBoard::claim_slots(Job& job) {
+  show_map(job);
+  if (job.spec.runtime().do_not_launch()) {
+    return go(job, JobState::kTerminated, "mapped, and not to be launched");
+  }
   job.procs.resize(job.placements.size());
   for (const auto& placement : job.placements) {
     job.shares[placement.daemon].ranks.push_back(placement.rank.value());
     notes_.add(Subsystem::kRmaps, 5, "job {}: process {} on node {}", job.nspace,
                placement.rank.value(), roster_.find(placement.daemon)->name);
-    ++roster_.find(placement.daemon)->used;
+    if (takes_slots(job)) ++roster_.find(placement.daemon)->used;
   }
   go(job, JobState::kSystemPrep, fmt::format("on {} nodes", job.shares.size()));
 }
@@ -269,7 +318,7 @@ void JobBoard::claim_slots(Job& job) {
 void JobBoard::prepare_environment(Job& job) {
   for (const auto& [rank, share] : job.shares) {
     const Node* node = roster_.find(rank);
-    if (!job.spec.oversubscribe() && node->used > node->slots) {
+    if (takes_slots(job) && !job.spec.oversubscribe() && node->used > node->slots) {
       fail(job, JobState::kCannotLaunch, kExitMapFailed,
            say::node_is_too_full(node->name, node->slots, node->used), 0);
       return;
@@ -281,6 +330,13 @@ void JobBoard::prepare_environment(Job& job) {
     *launch->mutable_argv() = app.argv();
     *launch->mutable_environment() = app.environment();
     launch->set_working_directory(app.working_directory());
+    launch->set_preloaded(app.preloaded());
+    launch->set_in_job_directory(app.in_job_directory());
+  }
+  for (const auto& placement : job.placements) {
+    auto& app = *job.launch->mutable_apps(static_cast<int>(placement.app));
+    if (app.size() == 0) app.set_first_rank(placement.rank.value());
+    app.set_size(app.size() + 1);
   }
   go(job, JobState::kLaunchApps, "prepared");
 }
@@ -294,6 +350,7 @@ std::uint32_t JobBoard::window_for(std::size_t processes) const {
 }
 
 void JobBoard::assemble_launch(Job& job) {
+  if (is_held_before_launch(job)) return;
   auto& launch = *job.launch;
   launch.set_job(job.id.value());
   launch.set_attempt(1);
@@ -307,6 +364,25 @@ void JobBoard::assemble_launch(Job& job) {
   RankSet participants;
   for (const auto& [rank, share] : job.shares) participants.insert(rank);
   launch.set_participants(participants.to_wire().SerializeAsString());
+  launch.set_universe_size(roster_.total_slots());
+  launch.set_parent_nspace(job.parent.nspace());
+  launch.set_parent_rank(job.parent.rank());
+  launch.set_has_directory(brings_files(job.spec));
+  const auto& runtime = job.spec.runtime();
+  launch.set_report_each_failure(runtime.recoverable() || runtime.nonzero_is_no_error());
+  launch.set_max_restarts(runtime.max_restarts());
+  launch.set_ompi_variables(job.spec.ompi_variables());
+  launch.set_stop_at(runtime.stop_at());
+  launch.set_beside(job.spec.beside());
+  if (config_.launch_with_map) {
+    std::string cpuset;  // of the one before: most nodes are alike
+    for (auto& host : where_processes_are(job)) {
+      const Node* node = roster_.find(Rank(host.daemon()));
+      const auto& own = node == nullptr ? cpuset : node->report.topology().cpuset();
+      if (own != cpuset) host.set_cpuset(cpuset = own);
+      *launch.add_hosts() = std::move(host);
+    }
+  }
   go(job, JobState::kSendLaunchMsg, fmt::format("for {} daemons", job.shares.size()));
 }
 
@@ -321,19 +397,35 @@ void JobBoard::scatter_launch(Job& job) {
     proc->set_app(placement.app);
     proc->set_local_rank(placement.local_rank);
   }
+  // What is common to all and what is for one may each have half of a message.
+  std::size_t bytes = job.launch->ByteSizeLong();
+  for (const auto& [rank, body] : slices) bytes = std::max(bytes, body.ByteSizeLong());
+  if (bytes > config_.message_limit / 2) {
+    const auto why = say::launch_too_large(bytes, config_.message_limit / 2);
+    return fail(job, JobState::kCannotLaunch, kExitJobFailed, why, 0);
+  }
   DaemonPort::Slices list;
   list.reserve(slices.size());
   for (auto& [rank, body] : slices) list.emplace_back(rank, std::move(body));
   job.scattered = true;
+  ++launches_;
   daemons_.scatter(std::move(list), job.launch, {});
 }
 
-void JobBoard::wrap_up(const Job& job) {
+void JobBoard::wrap_up(Job& job) {
+  if (job.restarts > 0) job.messages.push_back(say::processes_restarted(job.nspace, job.restarts));
+  if (job.tolerated) {
+    job.exit_status = job.tolerated;
+    if (job.more_tolerated > 0) {
+      job.messages.push_back(say::more_processes_failed(job.nspace, job.more_tolerated));
+    }
+  }
   go(job, JobState::kNotifyCompleted, "nothing of it is left");
 }
 
 void JobBoard::notify_owner(Job& job) {
   timers_.cancel(TimerKind::kJobTimeout, job.id.value());
+  timers_.cancel(TimerKind::kSpawnTimeout, job.id.value());
   wire::ClientReply ended;
   auto* body = ended.mutable_ended();
   body->set_job(job.id.value());
@@ -341,7 +433,10 @@ void JobBoard::notify_owner(Job& job) {
   body->set_exit_status(job.exit_status.value_or(kExitSuccess));
   for (const auto& message : job.messages) body->add_messages(message);
   reply(job, std::move(ended));
-  go(job, JobState::kNotified, job.owner ? "the owner was told" : "nobody is left to tell");
+  answer_spawner(job);
+  notify_event(job, kEventJobEnd);
+  go(job, JobState::kNotified,
+     job.owner || job.notify ? "the owner was told" : "nobody is left to tell");
 }
 
 void JobBoard::clean_up(const Job& job) {
@@ -360,8 +455,14 @@ void JobBoard::clean_up(const Job& job) {
   status.set_ended(true);
   history_.push_back(std::move(status));
   while (history_.size() > config_.history_jobs) history_.pop_front();
+  note_past(job);
+  for (const auto& pusher : job.pushers) {
+    answer(daemons_, pusher, say::job_reads_no_more(job.nspace));
+  }
   const JobId id = job.id;
+  const std::string nspace = job.nspace;
   jobs_.erase(id);
+  daemons_.on_job_gone(nspace);
 }
 
 }  // namespace tide::core

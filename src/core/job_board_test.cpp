@@ -71,6 +71,8 @@ TEST_F(JobBoardTest, SubmitIsAcceptedAndScattered) {
   EXPECT_EQ(common.size(), 3U);
   EXPECT_EQ(common.mapped_at(), 1U);
   EXPECT_EQ(common.stdin_rank(), 0);
+  EXPECT_EQ(common.hosts(0).cpuset(), "0-5");
+  EXPECT_EQ(common.hosts(1).cpuset(), "") << "as the one before";
   EXPECT_EQ(used(rig, 1), 2U);
   EXPECT_EQ(used(rig, 2), 1U);
 }
@@ -112,6 +114,38 @@ TEST_F(JobBoardTest, StartedOnceRunningWhenAll) {
   rig.launched(1, 1, {0, 1});
   rig.launched(1, 1, {0, 1});
   EXPECT_EQ(states_of(rig.seen, "dvm@1"), chain({"STARTED", "RUNNING"}));
+}
+
+// row:L13
+TEST_F(JobBoardTest, RegisteredWhenEveryProcessHasSaidHello) {
+  submit_three();
+  rig.launched(1, 1, {0, 1});
+  rig.reduce(1, wire::ReductionId::REGISTERED, 1, {});
+  rig.reduce(2, wire::ReductionId::REGISTERED, 1, {});
+  EXPECT_EQ(states_of(rig.seen, "dvm@1"), chain({"STARTED"})) << "not all are known to run";
+  rig.launched(2, 1, {2});
+  EXPECT_EQ(states_of(rig.seen, "dvm@1"), chain({"STARTED", "RUNNING", "REGISTERED"}));
+  rig.ended(1, 1, {0, 1});
+  rig.ended(2, 1, {2});
+  EXPECT_EQ(states_of(rig.seen, "dvm@1"), chain({"STARTED", "RUNNING", "REGISTERED", "TERMINATED",
+                                                 "NOTIFY_COMPLETED", "NOTIFIED"}));
+}
+
+TEST_F(JobBoardTest, AnAbortEndsTheJobWithItsStatus) {
+  run_three();
+  wire::UpBody body;
+  body.mutable_proc_aborted()->set_job(1);
+  body.mutable_proc_aborted()->set_rank(2);
+  body.mutable_proc_aborted()->set_status(5);
+  body.mutable_proc_aborted()->set_message("out of luck");
+  rig.up(1, body);
+  EXPECT_EQ(states_of(rig.seen, "dvm@1").back(), "RUNNING") << "rank 2 is not of that daemon";
+  rig.up(2, body);
+  EXPECT_EQ(states_of(rig.seen, "dvm@1").back(), "ABORTED");
+  rig.ended(1, 1, {0, 1});
+  rig.ended(2, 1, {2});
+  ASSERT_EQ(endings(rig.seen).size(), 1U);
+  EXPECT_EQ(endings(rig.seen)[0].exit_status(), 5);
 }
 
 TEST_F(JobBoardTest, AnEndThatOvertookTheLaunchReportKeepsTheOrder) {
@@ -411,8 +445,7 @@ TEST_F(JobBoardTest, ALostNodeIsNamedWithItsJobs) {
   EXPECT_EQ(ends[0].job(), 1U);
   EXPECT_EQ(ends[0].exit_status(), kExitNodeLost);
   EXPECT_EQ(ends[0].state(), static_cast<std::uint32_t>(JobState::kAborted));
-  EXPECT_THAT(ends[0].messages(0),
-              HasSubstr("job dvm@1: node v1 was lost with 2 of its processes"));
+  EXPECT_THAT(ends[0].messages(0), HasSubstr("job dvm@1: node v1 was lost with ranks 0, 1"));
   rig.launched(2, 2, {0});
   rig.ended(2, 2, {0});
   ASSERT_EQ(endings(rig.seen).size(), 2U);

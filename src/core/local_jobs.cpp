@@ -6,19 +6,14 @@
 #include <csignal>
 #include <utility>
 
+#include "core/proc_variables.hpp"
 #include "core/rank_set.hpp"
 
 namespace tide::core {
 
 namespace {
 
-void set_variable(std::vector<wire::EnvDirective>& list, std::string name, std::string value) {
-  wire::EnvDirective directive;
-  directive.set_kind(wire::EnvDirective::SET);
-  directive.set_name(std::move(name));
-  directive.set_value(std::move(value));
-  list.push_back(std::move(directive));
-}
+constexpr std::size_t kMaxAbortText = 16UL << 10U;  // it is for people
 
 }  // namespace
 
@@ -44,7 +39,7 @@ void LocalJobs::launch(const wire::LaunchCommon& common, const wire::LaunchSlice
                        Serial applied) {
   const JobId id{slice.job()};
   const auto known = jobs_.find(id);
-  if (known != jobs_.end() && known->second.common.attempt() >= slice.attempt()) return;
+  if (known != jobs_.end() && known->second.common->attempt() >= slice.attempt()) return;
   const bool sound =
       std::all_of(slice.procs().begin(), slice.procs().end(), [&](const wire::LaunchProc& proc) {
         return proc.app() < static_cast<std::uint32_t>(common.apps_size());
@@ -55,7 +50,7 @@ void LocalJobs::launch(const wire::LaunchCommon& common, const wire::LaunchSlice
   }
   forget(id);
   Job& job = jobs_[id];
-  job.common = common;
+  job.common = std::make_shared<const wire::LaunchCommon>(common);
   for (const auto& launch : slice.procs()) {
     Proc proc;
     proc.launch = launch;
@@ -71,27 +66,50 @@ void LocalJobs::launch(const wire::LaunchCommon& common, const wire::LaunchSlice
 
 void LocalJobs::on_applied(Serial applied) {
   for (auto& [id, job] : jobs_) {
-    if (job.held && applied.value() >= job.common.mapped_at()) {
+    if (job.held && applied.value() >= job.common->mapped_at()) {
       job.held = false;
       start(id, job);
     }
   }
 }
 
+// The server has to know the processes before they ask it.
 void LocalJobs::start(JobId id, Job& job) {
-  std::vector<std::shared_ptr<const Program>> programs;
-  for (const auto& app : job.common.apps()) {
-    programs.push_back(std::make_shared<const Program>(
-        Program{{app.argv().begin(), app.argv().end()},
-                {app.environment().begin(), app.environment().end()},
-                app.working_directory()}));
+  job.registration = Registration::kAsked;
+  out_.emplace_back(RegisterJob{id, job.common});
+}
+
+void LocalJobs::handle(const JobRegistered& event) {
+  const auto found = jobs_.find(event.job);
+  if (found == jobs_.end()) return;
+  auto& [id, job] = *found;
+  if (job.registration != Registration::kAsked || job.common->attempt() != event.attempt) return;
+  job.registration = Registration::kDone;
+  if (event.status) {
+    spawn_all(id, job);
+  } else {
+    fail_all(id, job, event.status.error());
   }
+}
+
+std::shared_ptr<const Program> LocalJobs::program_of(JobId id, const wire::LaunchApp& app) const {
+  Program program{{app.argv().begin(), app.argv().end()},
+                  {app.environment().begin(), app.environment().end()},
+                  app.working_directory()};
+  const auto directory = job_directory(config_.files_root, id);
+  if (app.in_job_directory()) program.working_directory = directory;
+  if (!app.preloaded().empty() && !program.argv.empty()) {
+    program.argv[0] = directory + "/" + app.preloaded();
+  }
+  return std::make_shared<const Program>(std::move(program));
+}
+
+void LocalJobs::spawn_all(JobId id, const Job& job) {
+  std::vector<std::shared_ptr<const Program>> programs;
+  for (const auto& app : job.common->apps()) programs.push_back(program_of(id, app));
   for (const auto& [rank, proc] : job.procs) {
     auto spawn = spawn_request(id, job, proc);
     spawn.program = programs.at(proc.launch.app());
-    if (!spawn.program->working_directory.empty()) {
-      set_variable(spawn.environment, "PWD", spawn.program->working_directory);
-    }
     out_.emplace_back(std::move(spawn));
   }
 }
@@ -99,16 +117,14 @@ void LocalJobs::start(JobId id, Job& job) {
 SpawnProc LocalJobs::spawn_request(JobId id, const Job& job, const Proc& proc) const {
   SpawnProc spawn;
   spawn.proc = ProcKey{id, ProcRank(proc.launch.rank())};
-  set_variable(spawn.environment, "TIDE_NAMESPACE", job.common.nspace());
-  set_variable(spawn.environment, "TIDE_JOB", std::to_string(id.value()));
-  set_variable(spawn.environment, "TIDE_RANK", std::to_string(proc.launch.rank()));
-  set_variable(spawn.environment, "TIDE_SIZE", std::to_string(job.common.size()));
-  set_variable(spawn.environment, "TIDE_LOCAL_RANK", std::to_string(proc.launch.local_rank()));
-  set_variable(spawn.environment, "TIDE_NODE", config_.node);
-  spawn.output_window_bytes = job.common.window_bytes();
-  spawn.merge_output = job.common.merge_output();
-  spawn.wants_input = job.common.stdin_rank() >= 0 &&
-                      static_cast<std::uint32_t>(job.common.stdin_rank()) == proc.launch.rank();
+  const std::string files =
+      job.common->has_directory() ? job_directory(config_.files_root, id) : std::string();
+  spawn.environment = variables_of(*job.common, proc.launch, job.procs.size(), config_.node, files);
+  spawn.output_window_bytes = job.common->window_bytes();
+  spawn.merge_output = job.common->merge_output();
+  spawn.stop_on_exec = job.common->stop_at() == wire::STOP_ON_EXEC;
+  spawn.wants_input = job.common->stdin_rank() >= 0 &&
+                      static_cast<std::uint32_t>(job.common->stdin_rank()) == proc.launch.rank();
   return spawn;
 }
 
@@ -117,18 +133,16 @@ void LocalJobs::handle(const ProcSpawned& event) {
   Proc* proc = find(event.proc, &job);
   if (proc == nullptr || proc->state != ProcState::kInit) return;
   proc->pid = event.pid;
-  notes_.add(Subsystem::kOdls, 1, "job {}: process {} runs, pid {}", job->common.nspace(),
+  notes_.add(Subsystem::kOdls, 1, "job {}: process {} runs, pid {}", job->common->nspace(),
              event.proc.rank.value(), event.pid);
   proc->state = ProcState::kRunning;
   // Ending was ordered while it was being started: it must not be missed by that.
   if (job->step != Step::kNone) out_.emplace_back(SignalProc{event.proc, SIGKILL});
-  if (job->common.stdin_rank() >= 0 &&
-      event.proc.rank == ProcRank(static_cast<std::uint32_t>(job->common.stdin_rank()))) {
-    wire::UpBody body;
-    body.mutable_input_credit()->set_job(event.proc.job.value());
-    body.mutable_input_credit()->set_rank(event.proc.rank.value());
-    body.mutable_input_credit()->set_bytes(config_.input_window_bytes);
-    head_.send_to_head(std::move(body), {});
+  if (proc->restarts > 0) return restarted(event.proc.job, *proc);
+  if (job->common->stop_at() == wire::STOP_ON_EXEC) hold(event.proc.job, *job, *proc);
+  if (job->common->stdin_rank() >= 0 &&
+      event.proc.rank == ProcRank(static_cast<std::uint32_t>(job->common->stdin_rank()))) {
+    give_back_input(event.proc, config_.input_window_bytes);
   }
   attempted(event.proc.job, *job);
 }
@@ -144,12 +158,48 @@ void LocalJobs::handle(const ProcSpawnFailed& event) {
   for (auto& stream : proc->streams) stream.open = false;
   fail_early(event.proc.job, *job, *proc);
   settle(event.proc.job, *job, *proc);
-  attempted(event.proc.job, *job);
+  if (proc->restarts == 0) attempted(event.proc.job, *job);
+}
+
+void LocalJobs::handle(const ProcRegistered& event) {
+  Job* job = nullptr;
+  Proc* proc = find(event.proc, &job);
+  if (proc == nullptr || std::exchange(proc->registered, true)) return;
+  if (proc->state == ProcState::kRunning) proc->state = ProcState::kRegistered;
+  const bool all =
+      std::ranges::all_of(job->procs, [](const auto& entry) { return entry.second.registered; });
+  if (!all) return;
+  job->registered = reduction(event.proc.job, *job, wire::ReductionId::REGISTERED);
+  head_.contribute(*job->registered);
+}
+
+void LocalJobs::handle(const ProcAborted& event) {
+  if (find(event.proc) == nullptr) return;
+  wire::UpBody body;
+  auto* aborted = body.mutable_proc_aborted();
+  aborted->set_job(event.proc.job.value());
+  aborted->set_rank(event.proc.rank.value());
+  aborted->set_status(event.status);
+  aborted->set_message(event.message.substr(0, kMaxAbortText));
+  *aborted->mutable_whom() = event.whom;
+  head_.send_to_head(std::move(body), {});
+}
+
+const wire::LaunchCommon* LocalJobs::launch_of(std::string_view nspace) const {
+  for (const auto& [id, job] : jobs_) {
+    if (job.common->nspace() == nspace) return job.common.get();
+  }
+  return nullptr;
+}
+
+const wire::LaunchCommon* LocalJobs::launch_of(JobId id) const {
+  const auto found = jobs_.find(id);
+  return found == jobs_.end() ? nullptr : found->second.common.get();
 }
 
 void LocalJobs::attempted(JobId id, Job& job) {
   if (++job.attempted < job.procs.size()) return;
-  notes_.add(Subsystem::kState, 1, "job {}: {}", job.common.nspace(),
+  notes_.add(Subsystem::kState, 1, "job {}: {}", job.common->nspace(),
              job_state_name(JobState::kLocalLaunchComplete));
   job.launched = reduction(id, job, wire::ReductionId::LAUNCHED);
   head_.contribute(*job.launched);
@@ -162,14 +212,30 @@ void LocalJobs::handle(const ProcOutput& event) {
   Proc* proc = find(event.proc);
   if (proc == nullptr) return;
   auto& stream = proc->streams.at(static_cast<std::size_t>(event.stream));
-  stream.credit -= static_cast<std::int64_t>(event.data.size());
   stream.silent = false;
+  send_output(event.proc, stream, event.stream, event.data);
+}
+
+void LocalJobs::send_output(const ProcKey& key, Stream& state, wire::Stream stream,
+                            const Bytes& data) {
+  state.credit -= static_cast<std::int64_t>(data.size());
   wire::UpBody body;
   auto* chunk = body.mutable_stream();
-  chunk->set_job(event.proc.job.value());
-  chunk->set_rank(event.proc.rank.value());
-  chunk->set_stream(event.stream);
-  head_.send_to_head(std::move(body), event.data);
+  chunk->set_job(key.job.value());
+  chunk->set_rank(key.rank.value());
+  chunk->set_stream(stream);
+  head_.send_to_head(std::move(body), data);
+}
+
+bool LocalJobs::write_for(const wire::ProcName& who, wire::Stream stream, const Bytes& data) {
+  const auto* launch = launch_of(who.nspace());
+  const ProcKey key{JobId(launch == nullptr ? 0 : launch->job()), ProcRank(who.rank())};
+  Proc* proc = find(key);
+  const auto index = static_cast<std::size_t>(stream);
+  if (proc == nullptr || proc->ended || index >= proc->streams.size()) return false;
+  proc->streams.at(index).beside += static_cast<std::uint32_t>(data.size());
+  send_output(key, proc->streams.at(index), stream, data);
+  return true;
 }
 
 void LocalJobs::handle(const ProcOutputClosed& event) {
@@ -192,7 +258,8 @@ void LocalJobs::handle(const ProcExited& event) {
   proc->exit_code = event.exit_code;
   proc->signal = event.signal;
   if (proc->state != ProcState::kIofComplete) proc->state = ProcState::kWaitpidFired;
-  if (event.exit_code != 0 || event.signal != 0) fail_early(event.proc.job, *job, *proc);
+  const bool failed = event.exit_code != 0 || event.signal != 0;
+  if (failed && !may_restart(*job, *proc)) fail_early(event.proc.job, *job, *proc);
   settle(event.proc.job, *job, *proc);
   if (!proc->ended && !timers_.armed(TimerKind::kDrain, event.proc.job.value())) {
     for (auto& stream : proc->streams) stream.silent = true;
@@ -201,9 +268,11 @@ void LocalJobs::handle(const ProcExited& event) {
   }
 }
 
-// Only the first failure decides how a job ends, so only the first is worth hurrying for.
+// Only the first failure decides how a job ends, so only the first is worth hurrying for; unless
+// the job goes on and others are told of each.
 void LocalJobs::fail_early(JobId id, Job& job, const Proc& proc) {
-  if (std::exchange(job.failure_reported, true)) return;
+  const bool reported = std::exchange(job.failure_reported, true);
+  if (reported && !job.common->report_each_failure()) return;
   wire::UpBody body;
   *body.mutable_proc_failed() = report(id, proc);
   head_.send_to_head(std::move(body), {});
@@ -212,25 +281,28 @@ void LocalJobs::fail_early(JobId id, Job& job, const Proc& proc) {
 // row L15 in one place: ended means collected and drained.
 void LocalJobs::settle(JobId id, Job& job, Proc& proc) {
   if (proc.ended || !proc.exited || proc.streams[0].open || proc.streams[1].open) return;
+  if (may_restart(job, proc)) return restart(id, job, proc);
   proc.ended = true;
   notes_.add(Subsystem::kOdls, 1, "job {}: process {} ended, status {}, signal {}",
-             job.common.nspace(), proc.launch.rank(), proc.exit_code, proc.signal);
+             job.common->nspace(), proc.launch.rank(), proc.exit_code, proc.signal);
   if (!is_error(proc.state)) {
     const bool abnormal = proc.exit_code != 0 || proc.signal != 0;
     proc.state = abnormal ? ProcState::kAborted : ProcState::kTerminated;
   }
   ++job.ended;
+  check_held(id, job);
   finish(id, job);
 }
 
 void LocalJobs::finish(JobId id, Job& job) {
   if (job.over || job.ended < job.procs.size() || job.attempted < job.procs.size()) return;
   job.over = true;
+  stop_traces(id, job);
   timers_.cancel(TimerKind::kEscalate, id.value());
   timers_.cancel(TimerKind::kDrain, id.value());
   for (const auto& [rank, proc] : job.procs) out_.emplace_back(ForgetProc{ProcKey{id, rank}});
   wire::UpBody body;
-  notes_.add(Subsystem::kIof, 1, "job {}: its output here is complete", job.common.nspace());
+  notes_.add(Subsystem::kIof, 1, "job {}: its output here is complete", job.common->nspace());
   body.mutable_output_complete()->set_job(id.value());
   head_.send_to_head(std::move(body), {});
   // The head hears of the end when nothing is left, and within a bound in any case.
@@ -243,7 +315,7 @@ void LocalJobs::handle(const JobSwept& event) {
   if (found == jobs_.end() || !found->second.over) return;
   if (event.left_over > 0) {
     notes_.add(Subsystem::kErrmgr, 0, "job {}: {} of its processes can't be ended on node {}",
-               found->second.common.nspace(), event.left_over, config_.node);
+               found->second.common->nspace(), event.left_over, config_.node);
   }
   conclude(found->first, found->second);
 }
@@ -264,7 +336,7 @@ void LocalJobs::end_late_sweeps() {
       continue;
     }
     notes_.add(Subsystem::kErrmgr, 0, "job {}: what it left on node {} does not end",
-               job.common.nspace(), config_.node);
+               job.common->nspace(), config_.node);
     conclude(id, job);
   }
   if (waiting) watch_sweeps();
@@ -280,27 +352,39 @@ void LocalJobs::grant(const wire::StreamCredit& credit) {
   const ProcKey key{JobId(credit.job()), ProcRank(credit.rank())};
   Proc* proc = find(key);
   const auto index = static_cast<std::size_t>(credit.stream());
-  if (proc == nullptr || index >= proc->streams.size() || !proc->streams.at(index).open) return;
-  proc->streams.at(index).credit += credit.bytes();
-  proc->streams.at(index).silent = false;  // what waited for credit gets its time to come
-  out_.emplace_back(GrantOutput{key, credit.stream(), credit.bytes()});
+  if (proc == nullptr || index >= proc->streams.size()) return;
+  auto& stream = proc->streams.at(index);
+  const std::uint32_t paid = std::min(stream.beside, credit.bytes());
+  stream.beside -= paid;
+  stream.credit += credit.bytes();
+  stream.silent = false;  // what waited for credit gets its time to come
+  // Nobody may be there to take it; it is kept for who is started again in this place.
+  const bool starts_again = proc->restarts > 0 && proc->state == ProcState::kInit;
+  if (credit.bytes() > paid && stream.open && !starts_again) {
+    out_.emplace_back(GrantOutput{key, credit.stream(), credit.bytes() - paid});
+  }
 }
 
 void LocalJobs::input(const wire::InputChunk& chunk, const Bytes& data) {
   const ProcKey key{JobId(chunk.job()), ProcRank(chunk.rank())};
   const Proc* proc = find(key);
   if (proc == nullptr || proc->exited) return;
+  if (proc->restarts > 0) return give_back_input(key, static_cast<std::uint32_t>(data.size()));
   if (!data.empty()) out_.emplace_back(WriteInput{key, data});
   if (chunk.eof()) out_.emplace_back(CloseInput{key});
 }
 
 void LocalJobs::handle(const ProcInputTaken& event) {
-  if (find(event.proc) == nullptr) return;
+  if (find(event.proc) != nullptr) give_back_input(event.proc, event.bytes);
+}
+
+void LocalJobs::give_back_input(const ProcKey& key, std::uint32_t bytes) {
+  if (bytes == 0) return;
   wire::UpBody body;
   auto* credit = body.mutable_input_credit();
-  credit->set_job(event.proc.job.value());
-  credit->set_rank(event.proc.rank.value());
-  credit->set_bytes(event.bytes);
+  credit->set_job(key.job.value());
+  credit->set_rank(key.rank.value());
+  credit->set_bytes(bytes);
   head_.send_to_head(std::move(body), {});
 }
 
@@ -311,11 +395,17 @@ void LocalJobs::signal(const wire::SignalJob& order) {
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) return;
   Job& job = found->second;
-  if (job.held && order.terminate()) {
-    cancel_held(id, job);
+  if ((job.held || job.registration == Registration::kAsked) && order.terminate()) {
+    cancel_before_start(id, job);
     return;
   }
+  if (!order.ranks().empty()) {
+    for (const auto rank : order.ranks()) signal_one(id, job, ProcRank(rank), order.signal());
+    return;
+  }
+  if (order.terminate()) stop_traces(id, job);
   signal_all(id, job, order.signal());
+  let_go(id, job, order);
   if (!order.terminate() || job.over) return;
   if (job.step == Step::kNone) cancel_starts(id, job);
   const Step reached = order.signal() == SIGKILL   ? Step::kKill
@@ -326,12 +416,14 @@ void LocalJobs::signal(const wire::SignalJob& order) {
   out_.emplace_back(timers_.arm(TimerKind::kEscalate, config_.kill_grace_ms, id.value()));
 }
 
+void LocalJobs::signal_one(JobId id, const Job& job, ProcRank rank, int signal) {
+  const auto proc = job.procs.find(rank);
+  if (proc == job.procs.end() || proc->second.state == ProcState::kInit) return;
+  if (!proc->second.ended) out_.emplace_back(SignalProc{ProcKey{id, rank}, signal});
+}
+
 void LocalJobs::signal_all(JobId id, const Job& job, int signal) {
-  for (const auto& [rank, proc] : job.procs) {
-    if (proc.state != ProcState::kInit && !proc.ended) {
-      out_.emplace_back(SignalProc{ProcKey{id, rank}, signal});
-    }
-  }
+  for (const auto& [rank, proc] : job.procs) signal_one(id, job, rank, signal);
 }
 
 // What waits to be started is not started any more.
@@ -341,12 +433,14 @@ void LocalJobs::cancel_starts(JobId id, const Job& job) {
   }
 }
 
-void LocalJobs::cancel_held(JobId id, Job& job) {
+void LocalJobs::cancel_before_start(JobId id, Job& job) {
   job.held = false;
-  for (auto& [rank, proc] : job.procs) {
-    handle(ProcSpawnFailed{ProcKey{id, rank},
-                           Error{ErrorCode::kUnavailable, "ended before it was started"}});
-  }
+  if (job.registration == Registration::kAsked) job.registration = Registration::kDone;
+  fail_all(id, job, Error{ErrorCode::kUnavailable, "ended before it was started"});
+}
+
+void LocalJobs::fail_all(JobId id, Job& job, const Error& error) {
+  for (auto& [rank, proc] : job.procs) handle(ProcSpawnFailed{ProcKey{id, rank}, error});
 }
 
 // Not even SIGKILL ended them: the kernel holds them. The job must not wait for that.
@@ -427,10 +521,12 @@ void LocalJobs::forget(JobId id) {
   if (found == jobs_.end()) return;
   timers_.cancel(TimerKind::kEscalate, id.value());
   timers_.cancel(TimerKind::kDrain, id.value());
-  const Job& job = found->second;
-  if (!job.over && !job.held) {
+  Job& job = found->second;
+  stop_traces(id, job);
+  if (!job.over && job.registration == Registration::kDone) {
     for (const auto& [rank, proc] : job.procs) out_.emplace_back(ForgetProc{ProcKey{id, rank}});
   }
+  if (job.registration != Registration::kNone) out_.emplace_back(DeregisterJob{id});
   jobs_.erase(found);
 }
 
@@ -445,6 +541,7 @@ wire::ProcReport LocalJobs::report(JobId id, const Proc& proc) const {
   out.set_exit_code(proc.exit_code);
   out.set_signal(proc.signal);
   out.set_error(proc.error);
+  out.set_restarts(proc.restarts);
   return out;
 }
 
@@ -452,12 +549,13 @@ wire::Reduction LocalJobs::reduction(JobId id, const Job& job, wire::ReductionId
   wire::Reduction out;
   out.mutable_id()->set_kind(kind);
   out.mutable_id()->set_job(id.value());
-  out.mutable_id()->set_attempt(job.common.attempt());
+  out.mutable_id()->set_attempt(job.common->attempt());
   wire::RankSet participants;
-  if (participants.ParseFromString(job.common.participants())) {
+  if (participants.ParseFromString(job.common->participants())) {
     *out.mutable_participants() = std::move(participants);
   }
   wire::LocalReport local;
+  if (kind == wire::ReductionId::READY_FOR_DEBUG) local.set_breakpoint(job.breakpoint);
   bool explained = false;  // one reason is enough, and a hundred thousand are too long a message
   for (const auto& [rank, proc] : job.procs) {
     auto* entry = local.add_procs();
@@ -474,6 +572,8 @@ wire::Reduction LocalJobs::reduction(JobId id, const Job& job, wire::ReductionId
 void LocalJobs::contribute_again() {
   for (const auto& [id, job] : jobs_) {
     if (job.launched) head_.contribute(*job.launched);
+    if (job.registered) head_.contribute(*job.registered);
+    if (job.ready_for_debug) head_.contribute(*job.ready_for_debug);
     if (job.finished) head_.contribute(*job.finished);
   }
 }

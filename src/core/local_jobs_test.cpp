@@ -5,8 +5,7 @@
 
 #include <csignal>
 
-#include "core/rank_set.hpp"
-#include "core/test_support.hpp"
+#include "core/local_jobs_rig.hpp"
 
 namespace tide::core {
 namespace {
@@ -14,110 +13,74 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr std::uint32_t kJob = 7;
-constexpr std::uint32_t kWindow = 1000;
+// ---- the local server knows a job before it runs ----
 
-class LocalJobsTest : public ::testing::Test, private HeadPath {
- public:
-  static ProcKey key(std::uint32_t rank) { return {JobId(kJob), ProcRank(rank)}; }
-  static wire::LaunchCommon common(std::uint64_t mapped_at = 1) {
-    wire::LaunchCommon out;
-    out.set_job(kJob);
-    out.set_attempt(1);
-    out.set_nspace("dvm@7");
-    out.set_mapped_at(mapped_at);
-    out.set_size(4);
-    out.set_stdin_rank(2);
-    out.set_window_bytes(kWindow);
-    RankSet participants;
-    participants.insert(Rank(1));
-    participants.insert(Rank(3));
-    out.set_participants(participants.to_wire().SerializeAsString());
-    auto* app = out.add_apps();
-    app->add_argv("prog");
-    app->add_argv("arg");
-    app->set_working_directory("/tmp");
-    auto* directive = app->add_environment();
-    directive->set_name("TIDE_RANK");
-    directive->set_value("from the user");
-    return out;
-  }
-  static wire::LaunchSlice slice(std::initializer_list<std::uint32_t> ranks) {
-    wire::LaunchSlice out;
-    out.set_job(kJob);
-    out.set_attempt(1);
-    for (const auto rank : ranks) {
-      auto* proc = out.add_procs();
-      proc->set_rank(rank);
-      proc->set_local_rank(rank - 2);
-    }
-    return out;
-  }
-  // Processes 2 and 3 of the job, both running.
-  void run_two() {
-    jobs.launch(common(), slice({2, 3}), Serial(1));
-    jobs.handle(ProcSpawned{key(2), 502});
-    jobs.handle(ProcSpawned{key(3), 503});
-    out.clear();
-    sent.clear();
-    contributed.clear();
-  }
-  void close_output(std::uint32_t rank) {
-    jobs.handle(ProcOutputClosed{key(rank), wire::STDOUT});
-    jobs.handle(ProcOutputClosed{key(rank), wire::STDERR});
-  }
-  void order(int signal, bool terminate = true) {
-    wire::SignalJob message;
-    message.set_job(kJob);
-    message.set_signal(signal);
-    message.set_terminate(terminate);
-    jobs.signal(message);
-  }
-  bool fire(TimerKind kind) {
-    const std::uint32_t subject = kind == TimerKind::kSweep ? 0 : kJob;
-    return timers.take(firing(out, kind, subject)) && jobs.handle_timer(kind, subject);
-  }
-  // (process, signal) of what was signalled since, which is then forgotten; timers stay.
-  std::vector<std::pair<std::uint32_t, int>> signals() {
-    std::vector<std::pair<std::uint32_t, int>> list;
-    for (const auto& signal : all_of<SignalProc>(out)) {
-      list.emplace_back(signal.proc.rank.value(), signal.signal);
-    }
-    std::erase_if(out, [](const auto& a) { return std::holds_alternative<SignalProc>(a); });
-    return list;
-  }
-  static wire::LocalReport report_in(const wire::Reduction& reduction) {
-    wire::LocalReport local;
-    local.ParseFromString(reduction.contributions(0).data());
-    return local;
-  }
-  std::vector<wire::Reduction> contributions(wire::ReductionId::Kind kind) const {
-    std::vector<wire::Reduction> list;
-    for (const auto& one : contributed) {
-      if (one.id().kind() == kind) list.push_back(one);
-    }
-    return list;
-  }
-  // The ends that the head hears of, once what was left behind is swept: at once, here.
-  std::vector<wire::Reduction> ends() {
-    for (const auto& sweep : all_of<SweepJob>(out)) jobs.handle(JobSwept{sweep.job, 0});
-    return contributions(wire::ReductionId::ENDED);
-  }
+// row:L11
+TEST_F(LocalJobsTest, NothingIsStartedBeforeTheServerKnowsTheJob) {
+  jobs.launch(common(), slice({2, 3}), Serial(1));
+  ASSERT_EQ(all_of<RegisterJob>(out).size(), 1U);
+  EXPECT_EQ(all_of<RegisterJob>(out)[0].launch->nspace(), "dvm@7");
+  EXPECT_TRUE(all_of<SpawnProc>(out).empty());
+  jobs.handle(JobRegistered{JobId(kJob), 2});
+  EXPECT_TRUE(all_of<SpawnProc>(out).empty()) << "that was another attempt";
+  jobs.handle(JobRegistered{JobId(kJob), 1});
+  EXPECT_EQ(all_of<SpawnProc>(out).size(), 2U);
+  jobs.handle(JobRegistered{JobId(kJob), 1});
+  EXPECT_EQ(all_of<SpawnProc>(out).size(), 2U);
+}
 
-  void send_to_head(wire::UpBody body, Bytes payload) override {
-    sent.emplace_back(std::move(body), std::move(payload));
-  }
-  void contribute(const wire::Reduction& reduction) override { contributed.push_back(reduction); }
+TEST_F(LocalJobsTest, AServerThatRefusesFailsTheJob) {
+  jobs.launch(common(), slice({2, 3}), Serial(1));
+  jobs.handle(JobRegistered{JobId(kJob), 1, Error{ErrorCode::kSystem, "no memory"}});
+  EXPECT_TRUE(all_of<SpawnProc>(out).empty());
+  ASSERT_EQ(ends().size(), 1U);
+  EXPECT_EQ(report_in(ends()[0]).procs(0).error(), "no memory");
+}
 
-  std::vector<std::pair<wire::UpBody, Bytes>> sent;
-  std::vector<wire::Reduction> contributed;
-  TimerBook timers;
-  Actions out;
-  LocalJobs jobs{LocalJobsConfig{.self = Rank(3), .node = "v3"}, *this, timers, out};
-};
+TEST_F(LocalJobsTest, AJobThatIsEndedMeanwhileIsNotStarted) {
+  jobs.launch(common(), slice({2, 3}), Serial(1));
+  order(SIGTERM);
+  EXPECT_EQ(ends().size(), 1U);
+  register_all();
+  EXPECT_TRUE(all_of<SpawnProc>(out).empty());
+}
+
+TEST_F(LocalJobsTest, TheServerForgetsWithTheDaemon) {
+  run_two();
+  jobs.forget(JobId(kJob));
+  EXPECT_EQ(all_of<DeregisterJob>(out).size(), 1U);
+  out.clear();
+  jobs.launch(common(5), slice({2}), Serial(1));
+  jobs.forget(JobId(kJob));
+  EXPECT_TRUE(all_of<DeregisterJob>(out).empty()) << "it was held, and never told";
+}
+
+// row:L13
+TEST_F(LocalJobsTest, TheHeadHearsOnceThatAllHaveSaidHello) {
+  run_two();
+  jobs.handle(ProcRegistered{key(2)});
+  jobs.handle(ProcRegistered{key(2)});
+  EXPECT_THAT(contributed, IsEmpty());
+  jobs.handle(ProcRegistered{key(3)});
+  EXPECT_EQ(contributions(wire::ReductionId::REGISTERED).size(), 1U);
+  jobs.contribute_again();
+  EXPECT_EQ(contributions(wire::ReductionId::REGISTERED).size(), 2U);
+}
+
+TEST_F(LocalJobsTest, AnAbortIsPassedOn) {
+  run_two();
+  jobs.handle(ProcAborted{key(3), 5, "out of luck", {}});
+  jobs.handle(ProcAborted{ProcKey{JobId(99), ProcRank(0)}, 5, "of nobody", {}});
+  ASSERT_EQ(sent.size(), 1U);
+  EXPECT_EQ(sent[0].first.proc_aborted().rank(), 3U);
+  EXPECT_EQ(sent[0].first.proc_aborted().status(), 5);
+  jobs.handle(ProcAborted{key(3), 5, std::string(1UL << 20U, 'x'), {}});
+  ASSERT_EQ(sent.size(), 2U);
+  EXPECT_LT(sent[1].first.ByteSizeLong(), 20'000U) << "nobody reads that";
+}
 
 TEST_F(LocalJobsTest, LaunchSpawnsTheSliceWithItsSurroundings) {
-  jobs.launch(common(), slice({2, 3}), Serial(1));
+  launch(common(), slice({2, 3}), Serial(1));
   const auto spawns = all_of<SpawnProc>(out);
   ASSERT_EQ(spawns.size(), 2U);
   EXPECT_EQ(spawns[0].proc, key(2));
@@ -139,29 +102,29 @@ TEST_F(LocalJobsTest, LaunchSpawnsTheSliceWithItsSurroundings) {
 }
 
 TEST_F(LocalJobsTest, LaunchIsIdempotentByJobAndAttempt) {
-  jobs.launch(common(), slice({2, 3}), Serial(1));
-  jobs.launch(common(), slice({2, 3}), Serial(1));
+  launch(common(), slice({2, 3}), Serial(1));
+  launch(common(), slice({2, 3}), Serial(1));
   EXPECT_EQ(all_of<SpawnProc>(out).size(), 2U);
   jobs.handle(ProcSpawned{key(2), 502});
-  jobs.launch(common(), slice({2, 3}), Serial(1));
+  launch(common(), slice({2, 3}), Serial(1));
   EXPECT_EQ(all_of<SpawnProc>(out).size(), 2U);
   EXPECT_EQ(jobs.size(), 1U);
 }
 
 TEST_F(LocalJobsTest, HeldUntilTheOperationItWasMappedAt) {
-  jobs.launch(common(5), slice({2}), Serial(3));
-  jobs.on_applied(Serial(4));
+  launch(common(5), slice({2}), Serial(3));
+  applied(Serial(4));
   EXPECT_TRUE(all_of<SpawnProc>(out).empty());
-  jobs.on_applied(Serial(5));
+  applied(Serial(5));
   EXPECT_EQ(all_of<SpawnProc>(out).size(), 1U);
-  jobs.on_applied(Serial(6));
+  applied(Serial(6));
   EXPECT_EQ(all_of<SpawnProc>(out).size(), 1U);
 }
 
 TEST_F(LocalJobsTest, EndedWhileHeldItIsNeverStarted) {
-  jobs.launch(common(5), slice({2, 3}), Serial(3));
+  launch(common(5), slice({2, 3}), Serial(3));
   order(SIGTERM);
-  jobs.on_applied(Serial(5));
+  applied(Serial(5));
   EXPECT_TRUE(all_of<SpawnProc>(out).empty());
   ASSERT_EQ(ends().size(), 1U);
   EXPECT_EQ(report_in(ends()[0]).procs(0).state(),
@@ -170,7 +133,7 @@ TEST_F(LocalJobsTest, EndedWhileHeldItIsNeverStarted) {
 
 // row:L12 pids come back
 TEST_F(LocalJobsTest, LaunchedIsContributedOnceWhenAllWereTried) {
-  jobs.launch(common(), slice({2, 3}), Serial(1));
+  launch(common(), slice({2, 3}), Serial(1));
   jobs.handle(ProcSpawned{key(2), 502});
   EXPECT_THAT(contributed, IsEmpty());
   jobs.handle(ProcSpawned{key(2), 999});
@@ -189,7 +152,7 @@ TEST_F(LocalJobsTest, LaunchedIsContributedOnceWhenAllWereTried) {
 }
 
 TEST_F(LocalJobsTest, ASpawnFailureIsReportedEarlyAndAtTheEnd) {
-  jobs.launch(common(), slice({2, 3}), Serial(1));
+  launch(common(), slice({2, 3}), Serial(1));
   jobs.handle(ProcSpawnFailed{key(2), Error{ErrorCode::kNotFound, "prog: not found"}});
   ASSERT_EQ(sent.size(), 1U);
   EXPECT_EQ(sent[0].first.proc_failed().exit_code(), 127);
@@ -240,7 +203,7 @@ TEST_F(LocalJobsTest, TheEndWaitsForBothStreams) {
 TEST_F(LocalJobsTest, MergedOutputEndsWithItsOnlyPipe) {
   auto merged = common();
   merged.set_merge_output(true);
-  jobs.launch(merged, slice({2}), Serial(1));
+  launch(merged, slice({2}), Serial(1));
   EXPECT_TRUE(all_of<SpawnProc>(out).at(0).merge_output);
   jobs.handle(ProcSpawned{key(2), 502});
   jobs.handle(ProcExited{key(2), 0, 0});
@@ -363,7 +326,7 @@ TEST_F(LocalJobsTest, ASignalWithoutTerminationDoesNotEscalate) {
 }
 
 TEST_F(LocalJobsTest, WhatIsBeingStartedWhenTheEndIsOrderedIsKilled) {
-  jobs.launch(common(), slice({2, 3}), Serial(1));
+  launch(common(), slice({2, 3}), Serial(1));
   jobs.handle(ProcSpawned{key(2), 502});
   order(SIGTERM);
   EXPECT_THAT(signals(), ElementsAre(std::pair(2U, SIGTERM), std::pair(3U, SIGKILL)));
@@ -372,7 +335,7 @@ TEST_F(LocalJobsTest, WhatIsBeingStartedWhenTheEndIsOrderedIsKilled) {
 }
 
 TEST_F(LocalJobsTest, WhatIsStartedAfterItWasGivenUpIsKilledAndCounted) {
-  jobs.launch(common(), slice({2, 3}), Serial(1));
+  launch(common(), slice({2, 3}), Serial(1));
   jobs.handle(ProcSpawned{key(2), 502});
   order(SIGKILL);
   for (int round = 0; round < 5; ++round) EXPECT_TRUE(fire(TimerKind::kEscalate));
@@ -435,7 +398,7 @@ TEST_F(LocalJobsTest, AHeldPipeIsGivenUpOnlyWithCreditLeft) {
 }
 
 TEST_F(LocalJobsTest, InputFlowsToTheOneThatReadsIt) {
-  jobs.launch(common(), slice({2, 3}), Serial(1));
+  launch(common(), slice({2, 3}), Serial(1));
   jobs.handle(ProcSpawned{key(3), 503});
   EXPECT_THAT(sent, IsEmpty());
   jobs.handle(ProcSpawned{key(2), 502});
@@ -479,7 +442,7 @@ TEST_F(LocalJobsTest, ForgottenBeforeItsEndAJobTakesItsProcessesAlong) {
   ASSERT_EQ(all_of<ForgetProc>(out).size(), 2U);
   EXPECT_EQ(all_of<ForgetProc>(out)[0].proc, key(2));
   out.clear();
-  jobs.launch(common(), slice({2}), Serial(1));
+  launch(common(), slice({2}), Serial(1));
   EXPECT_EQ(all_of<SpawnProc>(out).size(), 1U) << "its name is free again";
 }
 
@@ -489,7 +452,7 @@ TEST_F(LocalJobsTest, ALaterAttemptReplacesTheProcessesOfTheEarlier) {
   again.set_attempt(2);
   auto part = slice({2});
   part.set_attempt(2);
-  jobs.launch(again, part, Serial(1));
+  launch(again, part, Serial(1));
   EXPECT_EQ(all_of<ForgetProc>(out).size(), 2U);
   EXPECT_EQ(all_of<SpawnProc>(out).size(), 1U);
 }

@@ -1,7 +1,11 @@
 #include "core/mapper.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
+#include <numeric>
 #include <optional>
+#include <string_view>
 
 namespace tide::core {
 
@@ -9,9 +13,11 @@ namespace {
 
 // A node as one app context may use it.
 struct Seat {
-  std::size_t node;        // index into the candidates
-  std::uint32_t cap = 0;   // processes of this app context that it may hold
-  std::uint32_t free = 0;  // slots that other jobs leave
+  std::size_t node;           // index into the candidates
+  std::uint32_t cap = 0;      // processes of this app context that it may hold
+  std::uint32_t free = 0;     // slots that other jobs leave
+  std::uint32_t ceiling = 0;  // processes of this app context, also when oversubscribed
+  std::optional<std::uint32_t> host_limit;  // that --host sets, as it was written
 };
 
 struct Working {
@@ -21,36 +27,47 @@ struct Working {
   MapResult result;
 };
 
-// How many processes of the app context a host may get; nothing if it was not asked for. A host
-// that is named several times counts for the sum, and without a number for all its slots.
-std::optional<std::uint32_t> asked_slots(const wire::AppSpec& app, const MapNode& node) {
-  if (app.hosts().empty()) return node.slots;
-  std::optional<std::uint32_t> sum;
+// What an app context says of one node. Named several times it counts for the sum, and without a
+// number for all its slots.
+struct HostLimit {
+  std::uint64_t sum = 0;
+  bool all = false;
+  std::uint32_t max_slots = 0;
+};
+
+std::map<std::string_view, HostLimit> limits_of(const wire::AppSpec& app) {
+  std::map<std::string_view, HostLimit> limits;
   for (const auto& host : app.hosts()) {
-    if (host.node() != node.name) continue;
-    const auto more = host.slots() > 0 ? host.slots() : node.slots;
-    sum = std::min(node.slots, sum.value_or(0) + std::min(more, node.slots));
+    auto& limit = limits[host.node()];
+    limit.sum += host.slots();
+    limit.all = limit.all || host.slots() == 0;
+    limit.max_slots = std::max(limit.max_slots, host.max_slots());
   }
-  return sum;
+  return limits;
 }
 
-std::string missing_host(const wire::AppSpec& app, const std::vector<MapNode>& nodes) {
-  for (const auto& host : app.hosts()) {
-    const bool known = std::any_of(nodes.begin(), nodes.end(),
-                                   [&](const auto& node) { return node.name == host.node(); });
-    if (!known) return host.node();
+Seat limited(Seat seat, const HostLimit& limit) {
+  if (!limit.all) {
+    seat.host_limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(limit.sum, UINT32_MAX));
+    seat.cap = std::min(seat.cap, *seat.host_limit);
   }
-  return {};
+  if (limit.max_slots > 0) seat.ceiling = limit.max_slots;
+  return seat;
 }
 
 std::vector<Seat> seats_for(const wire::AppSpec& app, const Working& work) {
+  const auto limits = limits_of(app);
   std::vector<Seat> seats;
   for (std::size_t i = 0; i < work.nodes.size(); ++i) {
     const auto& node = work.nodes[i];
-    const auto cap = asked_slots(app, node);
-    if (!cap) continue;
     const std::uint32_t free = node.slots > node.used ? node.slots - node.used : 0;
-    seats.push_back(Seat{i, *cap, free});
+    const Seat seat{i, node.slots, free, UINT32_MAX, std::nullopt};
+    const auto limit = limits.find(node.name);
+    if (limits.empty()) {
+      seats.push_back(seat);
+    } else if (limit != limits.end()) {
+      seats.push_back(limited(seat, limit->second));
+    }
   }
   return seats;
 }
@@ -59,16 +76,29 @@ std::uint32_t minus(std::uint32_t whole, std::uint32_t part) {
   return whole > part ? whole - part : 0;
 }
 
-// How many more of this app context the seat holds; idle: if no other job were there.
-std::uint32_t room(const Seat& seat, const Working& work, bool idle) {
-  const auto slots = idle ? work.nodes[seat.node].slots : seat.free;
-  return std::min(minus(seat.cap, work.app_placed[seat.node]),
-                  minus(slots, work.placed[seat.node]));
+// How many more the seat takes when its slots may be exceeded; idle: if no other job were there.
+std::uint32_t ceiling(const Seat& seat, const Working& work, bool idle) {
+  const auto& node = work.nodes[seat.node];
+  const auto of_app = minus(seat.ceiling, work.app_placed[seat.node]);
+  if (node.max_slots == 0) return of_app;
+  const auto spoken_for = work.placed[seat.node] + (idle ? 0 : node.used);
+  return std::min(of_app, minus(node.max_slots, spoken_for));
 }
 
-std::uint64_t total_room(const std::vector<Seat>& seats, const Working& work, bool idle) {
+// The same within its slots.
+std::uint32_t room(const Seat& seat, const Working& work, bool idle) {
+  const auto slots = idle ? work.nodes[seat.node].slots : seat.free;
+  const auto within_slots =
+      std::min(minus(seat.cap, work.app_placed[seat.node]), minus(slots, work.placed[seat.node]));
+  return std::min(within_slots, ceiling(seat, work, idle));
+}
+
+using Measure = std::uint32_t (*)(const Seat&, const Working&, bool idle);
+
+std::uint64_t total(Measure measure, const std::vector<Seat>& seats, const Working& work,
+                    bool idle) {
   std::uint64_t sum = 0;
-  for (const auto& seat : seats) sum += room(seat, work, idle);
+  for (const auto& seat : seats) sum += measure(seat, work, idle);
   return sum;
 }
 
@@ -101,17 +131,32 @@ void place_by_node(Working& work, const std::vector<Seat>& seats, std::uint32_t 
   }
 }
 
+// How many of `left` each seat gets when they go round and none gets more than it takes.
+std::vector<std::uint32_t> even_shares(const Working& work, const std::vector<Seat>& seats,
+                                       std::uint32_t left) {
+  std::vector<std::uint32_t> shares(seats.size(), 0);
+  std::vector<std::size_t> open(seats.size());
+  std::iota(open.begin(), open.end(), 0);
+  while (left > 0 && !open.empty()) {
+    std::erase_if(open, [&](auto i) { return shares[i] == ceiling(seats[i], work, false); });
+    for (std::size_t k = 0; k < open.size() && left > 0; ++k, --left) ++shares[open[k]];
+  }
+  return shares;
+}
+
 // What the slots do not hold is spread evenly; by slot the ranks on one node stay neighbours.
 void place_surplus(Working& work, const std::vector<Seat>& seats, std::uint32_t app,
-                   std::uint32_t& left, bool by_node) {
-  if (by_node) {
-    for (std::size_t i = 0; left > 0; ++i, --left) place(work, seats[i % seats.size()].node, app);
-    return;
-  }
-  const auto total = left;
-  for (std::size_t i = 0; i < seats.size(); ++i) {
-    auto share = total / seats.size() + (i < total % seats.size() ? 1 : 0);
-    for (; share > 0; --share, --left) place(work, seats[i].node, app);
+                   std::uint32_t left, bool by_node) {
+  auto shares = even_shares(work, seats, left);
+  std::vector<std::size_t> open(seats.size());
+  std::iota(open.begin(), open.end(), 0);
+  while (!open.empty()) {
+    std::erase_if(open, [&](auto i) { return shares[i] == 0; });
+    for (const auto i : open) {
+      auto now = by_node ? 1 : shares[i];
+      shares[i] -= now;
+      for (; now > 0; --now) place(work, seats[i].node, app);
+    }
   }
 }
 
@@ -119,25 +164,13 @@ MapResult failed(MapVerdict verdict, MapFailure failure) {
   return MapResult{verdict, {}, std::move(failure)};
 }
 
-// The limits that --host sets, as they were written.
-std::optional<std::uint32_t> host_limit(const wire::AppSpec& app, const std::string& node) {
-  std::optional<std::uint32_t> limit;
-  for (const auto& host : app.hosts()) {
-    if (host.node() != node) continue;
-    if (host.slots() == 0) return std::nullopt;
-    limit = limit.value_or(0) + host.slots();
-  }
-  return limit;
-}
-
-MapFailure shortage(int index, const wire::AppSpec& app, std::uint32_t asked, const Working& work,
-                    const std::vector<Seat>& seats) {
-  MapFailure out{MapFailure::Kind::kTooFewSlots, index, {}, asked, 0, {}};
+MapFailure shortage(int index, std::uint32_t asked, const Working& work,
+                    const std::vector<Seat>& seats, Measure measure) {
+  MapFailure out{MapFailure::Kind::kTooFewSlots, index, asked, 0, {}};
   for (const auto& seat : seats) {
-    const auto usable = room(seat, work, false);
+    const auto usable = measure(seat, work, false);
     out.free += usable;
-    out.seats.push_back(
-        {seat.node, work.placed[seat.node], usable, host_limit(app, work.nodes[seat.node].name)});
+    out.seats.push_back({seat.node, work.placed[seat.node], usable, seat.host_limit});
   }
   return out;
 }
@@ -150,23 +183,19 @@ MapResult map_job(const wire::JobSpec& job, const std::vector<MapNode>& nodes) {
   for (int i = 0; i < job.apps_size(); ++i) {
     const auto& app = job.apps(i);
     const auto index = static_cast<std::uint32_t>(i);
-    if (const auto missing = missing_host(app, nodes); !missing.empty()) {
-      return failed(MapVerdict::kImpossible,
-                    {MapFailure::Kind::kUnknownHost, i, missing, 0, 0, {}});
-    }
     work.app_placed.assign(nodes.size(), 0);
     const auto seats = seats_for(app, work);
     if (seats.empty()) {
-      return failed(MapVerdict::kImpossible, {MapFailure::Kind::kNoNodes, i, {}, 0, 0, {}});
+      return failed(MapVerdict::kImpossible, {MapFailure::Kind::kNoNodes, i, 0, 0, {}});
     }
-    const auto free = total_room(seats, work, false);
-    const auto idle = total_room(seats, work, true);
-    std::uint32_t left = app.processes() > 0 ? app.processes() : static_cast<std::uint32_t>(free);
-    const bool short_of_room = left > free && !job.oversubscribe();
-    if (left == 0 || short_of_room) {
+    const auto free = static_cast<std::uint32_t>(total(room, seats, work, false));
+    std::uint32_t left = app.processes() > 0 ? app.processes() : free;
+    const Measure measure = job.oversubscribe() && left > 0 ? ceiling : room;
+    if (left == 0 || left > total(measure, seats, work, false)) {
       const auto asked = std::max(left, 1U);
-      const auto verdict = asked > idle ? MapVerdict::kImpossible : MapVerdict::kBusy;
-      return failed(verdict, shortage(i, app, asked, work, seats));
+      const bool fits_idle = asked <= total(measure, seats, work, true);
+      return failed(fits_idle ? MapVerdict::kBusy : MapVerdict::kImpossible,
+                    shortage(i, asked, work, seats, measure));
     }
     if (by_node) {
       place_by_node(work, seats, index, left);

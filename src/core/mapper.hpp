@@ -18,6 +18,9 @@ struct MapNode {
   std::uint32_t slots = 0;
   std::uint32_t used = 0;
   say::SlotSource source = say::SlotSource::kGiven;
+  std::uint32_t max_slots = 0;  // processes it takes at most; 0: no limit
+  bool suspected = false;       // gets only what names it
+  std::vector<std::string> aliases = {};
 };
 
 struct Placement {
@@ -35,7 +38,7 @@ enum class MapVerdict : std::uint8_t {
 
 // What stood in the way, and how far the mapping had come.
 struct MapFailure {
-  enum class Kind : std::uint8_t { kUnknownHost, kNoNodes, kTooFewSlots };
+  enum class Kind : std::uint8_t { kNoNodes, kTooFewSlots };
   struct Seat {
     std::size_t node = 0;     // index into the candidates
     std::uint32_t taken = 0;  // by app contexts before
@@ -43,8 +46,7 @@ struct MapFailure {
     std::optional<std::uint32_t> host_limit;
   };
   Kind kind = Kind::kTooFewSlots;
-  int app = 0;       // the app context that has no place
-  std::string host;  // the unknown one
+  int app = 0;  // the app context that has no place
   std::uint32_t asked = 0;
   std::uint32_t free = 0;  // what the seats hold
   std::vector<Seat> seats;
@@ -56,9 +58,10 @@ struct MapResult {
   std::optional<MapFailure> failure;  // unless placed
 };
 
-// `nodes` are the candidates in mapping order. By slot: a node is filled up to its free slots, then
-// the next. By node: round robin over the nodes, each up to its free slots. With oversubscription,
-// what is left over once all slots are taken goes round the nodes evenly.
+// `nodes` are the candidates in mapping order; hosts of the job are names of nodes. By slot: a node
+// is filled up to its free slots, then the next. By node: round robin over the nodes, each up to
+// its free slots. With oversubscription, what is left over once all slots are taken goes round the
+// nodes evenly, to none more than its max_slots.
 MapResult map_job(const wire::JobSpec& job, const std::vector<MapNode>& nodes);
 
 }  // namespace tide::core

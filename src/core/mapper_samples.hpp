@@ -43,6 +43,7 @@ inline std::vector<MapNode> any_nodes() {
   for (std::uint32_t i = 1; i <= count; ++i) {
     const auto slots = *rc::gen::inRange<std::uint32_t>(0, 6);
     out.push_back({Rank(i), "v" + std::to_string(i), slots, *rc::gen::inRange(0U, slots + 3)});
+    if (*rc::gen::inRange(0, 4) == 0) out.back().max_slots = *rc::gen::inRange(1U, slots + 4);
   }
   return out;
 }

@@ -82,17 +82,6 @@ TEST(Mapper, HostCapsCountPerProgram) {
   EXPECT_THAT(daemons(map_job(spec, three_nodes())), ElementsAre(2, 2));
 }
 
-TEST(Mapper, AnUnknownHostIsNamed) {
-  auto spec = job(1);
-  ask_host(*spec.mutable_apps(0), "v1");
-  ask_host(*spec.mutable_apps(0), "v77");
-  const auto result = map_job(spec, three_nodes());
-  EXPECT_EQ(result.verdict, MapVerdict::kImpossible);
-  EXPECT_EQ(result.failure->kind, MapFailure::Kind::kUnknownHost);
-  EXPECT_EQ(result.failure->host, "v77");
-  EXPECT_TRUE(result.placements.empty());
-}
-
 TEST(Mapper, BusyIsNotImpossible) {
   auto nodes = three_nodes();
   nodes[1].used = 2;
@@ -126,6 +115,33 @@ TEST(Mapper, OversubscriptionWorksOnAFullDvm) {
   auto spec = job(3);
   spec.set_oversubscribe(true);
   EXPECT_THAT(daemons(map_job(spec, nodes)), ElementsAre(1, 2, 3));
+}
+
+TEST(Mapper, NoNodeGetsMoreThanItsMaximum) {
+  auto nodes = three_nodes();
+  nodes[0].max_slots = 3;
+  nodes[0].used = 1;
+  nodes[2].max_slots = 2;
+  auto spec = job(10);
+  spec.set_oversubscribe(true);
+  EXPECT_THAT(daemons(map_job(spec, nodes)), ElementsAre(1, 2, 2, 2, 3, 3, 1, 2, 2, 2));
+  spec.set_map_by(wire::JobSpec::NODE);
+  EXPECT_THAT(daemons(map_job(spec, nodes)), ElementsAre(1, 2, 3, 2, 3, 2, 1, 2, 2, 2));
+  nodes[1].max_slots = 4;
+  const auto result = map_job(spec, nodes);
+  EXPECT_EQ(result.verdict, MapVerdict::kImpossible);
+  EXPECT_EQ(result.failure->free, 8U);
+  spec.mutable_apps(0)->set_processes(9);
+  EXPECT_EQ(map_job(spec, nodes).verdict, MapVerdict::kBusy);
+}
+
+TEST(Mapper, AHostfileMayLimitAHostForItsJob) {
+  auto spec = job(5);
+  spec.set_oversubscribe(true);
+  ask_host(*spec.mutable_apps(0), "v1");
+  ask_host(*spec.mutable_apps(0), "v2");
+  spec.mutable_apps(0)->mutable_hosts(1)->set_max_slots(1);
+  EXPECT_THAT(daemons(map_job(spec, three_nodes())), ElementsAre(1, 1, 2, 1, 1));
 }
 
 TEST(Mapper, SeveralProgramsShareTheSlots) {
@@ -190,8 +206,25 @@ RC_GTEST_PROP(Mapper, NeverMoreThanTheFreeSlots, ()) {
   }
 }
 
-RC_GTEST_PROP(Mapper, OversubscriptionAlwaysFindsAPlace, ()) {
+RC_GTEST_PROP(Mapper, OversubscriptionStaysBelowTheMaximum, ()) {
   const auto nodes = any_nodes();
+  auto spec = any_job(nodes);
+  spec.set_oversubscribe(true);
+  const auto result = map_job(spec, nodes);
+  RC_CLASSIFY(result.verdict == MapVerdict::kPlaced, "placed");
+  if (result.verdict != MapVerdict::kPlaced) return;
+  check_well_formed(spec, result);
+  std::map<Rank, std::uint32_t> placed;
+  for (const auto& placement : result.placements) ++placed[placement.daemon];
+  for (const auto& node : nodes) {
+    const bool limited = node.max_slots > 0 && placed[node.rank] > 0;
+    RC_ASSERT(!limited || placed[node.rank] + node.used <= node.max_slots);
+  }
+}
+
+RC_GTEST_PROP(Mapper, OversubscriptionAlwaysFindsAPlaceWithoutAMaximum, ()) {
+  auto nodes = any_nodes();
+  for (auto& node : nodes) node.max_slots = 0;
   auto spec = any_job(nodes);
   spec.set_oversubscribe(true);
   for (auto& app : *spec.mutable_apps()) {

@@ -72,6 +72,12 @@ wire::MembershipChange Membership::completed(wire::MembershipChange change) cons
   const RoutingTree after = tree_after(change);
   after.movers_since(tree_).for_each(after.span(),
                                      [&](Rank rank) { *change.add_moved() = to_wire(rank); });
+  // Of grows that overlap a later one may be complete first: then whoever comes now can have
+  // somebody below it who was there before. Else nobody needs to know of it.
+  const Rank newest = tree_.living().highest();
+  RankSet::from_wire(change.joined()).for_each(after.span(), [&](Rank rank) {
+    if (rank < newest && !after.children(rank).empty()) *change.add_moved() = to_wire(rank);
+  });
   return change;
 }
 

@@ -72,6 +72,20 @@ bool knows_its_place(const Membership& seen, Rank self, const Membership& head) 
   return true;
 }
 
+TEST(Membership, WhoComesLateIsKnownToThoseWhoComeToStandBelowIt) {
+  Membership head(kHeadRank, 2);
+  EXPECT_EQ(joining(head, {2, 3, 4}).membership().moved_size(), 0) << "all know by their snapshots";
+  join(head, {2, 3, 4});
+  Membership below(Rank(3), 2);
+  below.load(head.snapshot_for(Rank(3)));
+  const auto late = joining(head, {1});
+  EXPECT_EQ(late.membership().moved_size(), 1);
+  below.apply(late);
+  EXPECT_EQ(below.parent(), Rank(1));
+  ASSERT_NE(below.contact(Rank(1)), nullptr);
+  EXPECT_EQ(below.contact(Rank(1))->incarnation, Incarnation(1001));
+}
+
 TEST(Membership, BeginsWithTheHeadAlone) {
   const Membership membership(kHeadRank, 4);
   EXPECT_EQ(membership.serial(), Serial(0));

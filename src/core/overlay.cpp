@@ -16,6 +16,7 @@ Overlay::Overlay(OverlayConfig config, OverlayListener& listener, TimerBook& tim
       out_(out),
       notes_(out, config.verbosity),
       membership_(config.self, config.radix),
+      reducer_(config.message_limit),
       joined_(config.self == kHeadRank) {}
 
 std::optional<Rank> Overlay::parent_peer() const {
@@ -34,15 +35,20 @@ void Overlay::send(LinkId link, wire::LinkMessage message, Bytes payload) {
   out_.emplace_back(Send{link, message_class, std::move(message), std::move(payload)});
 }
 
+void Overlay::send_resync(LinkId link) {
+  wire::LinkMessage resync;
+  resync.mutable_resync();
+  send(link, std::move(resync));
+}
+
 void Overlay::close(LinkId link, wire::GoodbyeReason reason, std::string text) {
   out_.emplace_back(CloseLink{link, reason, std::move(text)});
   const auto found = links_.find(link);
   if (found == links_.end()) return;
   const auto child = children_.find(found->second.peer);
   const bool was_child = child != children_.end() && child->second == link;
-  if (was_child) children_.erase(child);
+  if (was_child) forget_child(child);
   links_.erase(found);
-  if (was_child) ask_detours_again();
 }
 
 // ---- links come and go ----
@@ -73,7 +79,7 @@ void Overlay::handle(const LinkUp& event) {
   const bool asked_for = connecting_.contains(event.peer);
   // While nobody answers several are asked. The first is taken, and later only a better one.
   const bool better = membership_.parent() == event.peer;
-  if (!asked_for || (parent_link_ && !better)) {
+  if (!asked_for || (!adrift() && !better)) {
     connecting_.erase(event.peer);
     out_.emplace_back(CloseLink{event.link, wire::GOODBYE_MOVED, "not wanted any more"});
     return;
@@ -96,6 +102,27 @@ void Overlay::handle(const LinkUp& event) {
   wire::LinkMessage message;
   *message.mutable_report() = report_;
   send(event.link, std::move(message));
+  for (auto& failure : std::exchange(launch_failures_, {})) send(event.link, std::move(failure));
+}
+
+void Overlay::tell_launch_failed(Rank rank, std::string text) {
+  if (joined_) return;
+  wire::LinkMessage message;
+  message.mutable_launch_failed()->set_rank(rank.value());
+  message.mutable_launch_failed()->set_text(std::move(text));
+  for (const auto& [id, link] : links_) {
+    if (link.role == Role::kJoining) return send(id, std::move(message));
+  }
+  launch_failures_.push_back(std::move(message));
+}
+
+void Overlay::keep_waiting(LinkId link) {
+  const auto found = links_.find(link);
+  if (found != links_.end()) found->second.role = Role::kUnneeded;
+}
+
+void Overlay::send_home(LinkId link, std::string why) {
+  if (links_.contains(link)) close(link, wire::GOODBYE_MOVED, std::move(why));
 }
 
 void Overlay::on_incoming_link(const LinkUp& event) {
@@ -104,13 +131,17 @@ void Overlay::on_incoming_link(const LinkUp& event) {
   // that this is not over.
   const Contact* contact = membership_.contact(event.peer);
   const bool another_life = contact != nullptr && contact->incarnation != event.incarnation;
-  if (known ? another_life : membership_.departed(event.peer)) {
+  // A rank below the span that is no member is about to leave, gone, or of a grow that others have
+  // overtaken: the head knows by its book, a daemon when it hears which operations the other has.
+  const bool departs_still = departs(event.peer);
+  const bool stranger = !known && !departs_still && is_head() && !listener_.on_stranger(event);
+  if (known ? another_life : stranger && membership_.departed(event.peer)) {
     out_.emplace_back(
         CloseLink{event.link, wire::GOODBYE_DECLARED_DEAD,
                   fmt::format("rank {} of this life was given up", event.peer.value())});
     return;
   }
-  if (!known && is_head() && !listener_.on_stranger(event)) {
+  if (stranger) {
     out_.emplace_back(
         CloseLink{event.link, wire::GOODBYE_REFUSED, "the launch ticket is not valid"});
     return;
@@ -140,6 +171,7 @@ void Overlay::handle(const LinkDown& event) {
   if (found == links_.end()) return;
   const Link link = found->second;
   links_.erase(found);
+  if (own_order_ && !shutting_down_) return on_leaving_link_down(link, event);
   switch (link.role) {
     case Role::kParent:
       parent_link_.reset();
@@ -147,13 +179,19 @@ void Overlay::handle(const LinkDown& event) {
       if (event.end == LinkEnd::kDeclaredDead) {
         listener_.on_cut_off(fmt::format("the DVM gave this daemon up: {}", event.text));
       } else {
-        lost_parent_ = link.peer;
+        lost_parent_ = Suspicion{link.peer, event.text, event.end == LinkEnd::kSilent};
         parent_lost(event.text);
       }
       return;
     case Role::kJoining:
-      if (!joined_)
+      if (joined_) return;
+      if (event.end == LinkEnd::kMoved) {
+        listener_.on_sent_home(event.text);
+      } else {
         listener_.on_cut_off(fmt::format("the head ended the connection: {}", event.text));
+      }
+      return;
+    case Role::kUnneeded:
       return;
     case Role::kChild:
     case Role::kPending:
@@ -165,18 +203,53 @@ void Overlay::handle(const LinkDown& event) {
 void Overlay::drop_child(LinkId id, const Link& link, const LinkDown& event) {
   const auto child = children_.find(link.peer);
   const bool current = child != children_.end() && child->second == id;
-  if (current) {
-    children_.erase(child);
-    ask_detours_again();
+  if (current) forget_child(child);
+  if (shutting_down_ && is_head()) {
+    return listener_.on_left(link.peer, event.end == LinkEnd::kSilent);
   }
   if (shutting_down_ || event.end == LinkEnd::kMoved) return;
-  if (membership_.has(link.peer)) {
+  if (departs(link.peer)) {
+    if (current) listener_.on_departed(link.peer, link.let_go);
+  } else if (membership_.has(link.peer)) {
     // A pending link of a member matters at the head only, where it is the one it joined by.
     if (current || (link.role == Role::kPending && is_head())) {
-      listener_.on_suspect(link.peer, event.text);
+      listener_.on_suspect({link.peer, event.text, event.end == LinkEnd::kSilent});
     }
   } else if (is_head()) {
     listener_.on_stranger_lost(link.peer, event.text);
+  }
+}
+
+// ---- lost ways ----
+
+void Overlay::forget_child(std::map<Rank, LinkId>::iterator child) {
+  note_ways_lost_with(child->first);
+  children_.erase(child);
+}
+
+// By the tree a child leads to all below it, also to those who have left it for one of our children
+// in between, if it hangs higher than it should. What went to them by it is lost with it, and they
+// don't know: their own way up has not changed.
+void Overlay::note_ways_lost_with(Rank child) {
+  for (const Rank between : membership_.tree().path(child)) {
+    if (between != child && children_.contains(between)) lost_ways_.insert(between);
+  }
+  if (lost_ways_.empty() || timers_.armed(TimerKind::kLostWays)) return;
+  out_.emplace_back(timers_.arm(TimerKind::kLostWays, config_.lost_ways_ms));
+}
+
+// Before the change is applied: the tree after it has no place for them any more.
+void Overlay::note_ways_lost_with_those_who_leave(const wire::MembershipChange& change) {
+  const auto leaving = RankSet::from_wire(change.left());
+  for (const auto& [rank, link] : children_) {
+    if (leaving.contains(rank)) note_ways_lost_with(rank);
+  }
+}
+
+void Overlay::ask_lost_ways_again() {
+  for (const Rank way : std::exchange(lost_ways_, {})) {
+    const auto child = children_.find(way);
+    if (child != children_.end()) send_resync(child->second);
   }
 }
 
@@ -204,7 +277,8 @@ void Overlay::look_for_missing_children() {
   if (shutting_down_) return;
   auto missing = missing_children();
   for (const Rank child : missing) {
-    if (missed_.contains(child)) listener_.on_suspect(child, "it did not come to its new parent");
+    if (missed_.contains(child))
+      listener_.on_suspect({child, "it did not come to its new parent", false, true});
   }
   missed_ = std::move(missing);
   if (missed_.empty()) return;
@@ -228,11 +302,14 @@ void Overlay::seek_parent() {
 
 void Overlay::parent_gained(LinkId id) {
   const auto old = parent_link_;
+  // To come back at once would mean to lose the way again: by then it has found one, or has ended.
+  const auto return_ms = old && way_lost_ ? config_.reattach_timeout_ms : config_.return_retry_ms;
   links_[id].role = Role::kParent;
   const Rank peer = links_[id].peer;
   parent_link_ = id;
+  way_lost_ = false;
   timers_.cancel(TimerKind::kReattach);
-  timers_.cancel(TimerKind::kReattachDeadline);
+  timers_.cancel(TimerKind::kOwnWay);
   ancestors_left_.clear();
   wire::LinkMessage message;
   message.mutable_attach()->set_applied(membership_.serial().value());
@@ -245,18 +322,14 @@ void Overlay::parent_gained(LinkId id) {
   }
   for (const LinkId other : replaced) close(other, wire::GOODBYE_MOVED, "moved in the tree");
   notes_.add(Subsystem::kRouted, 2, "attached to rank {}", peer.value());
-  for (const auto& [rank, link] : children_) {
-    wire::LinkMessage resync;
-    resync.mutable_resync();
-    send(link, std::move(resync));
-  }
+  for (const auto& [rank, link] : children_) send_resync(link);
   listener_.on_path_changed();
-  if (lost_parent_ && *lost_parent_ != peer && membership_.has(*lost_parent_)) {
-    listener_.on_suspect(*lost_parent_, lost_reason_);
+  if (lost_parent_ && lost_parent_->rank != peer && membership_.has(lost_parent_->rank)) {
+    listener_.on_suspect(*lost_parent_);
   }
   lost_parent_.reset();
   if (membership_.parent() != peer) {
-    out_.emplace_back(timers_.arm(TimerKind::kReturnToParent, config_.return_retry_ms));
+    out_.emplace_back(timers_.arm(TimerKind::kReturnToParent, return_ms));
   }
 }
 
@@ -269,6 +342,55 @@ void Overlay::parent_lost(const std::string& reason) {
   ask_all_ancestors();
 }
 
+// ---- a lost way ----
+
+void Overlay::tell_way(LinkId child) {
+  wire::LinkMessage message;
+  message.mutable_way()->set_lost(way_lost_);
+  send(child, std::move(message));
+}
+
+void Overlay::on_way(const wire::Way& way) {
+  if (!way.lost()) return timers_.cancel(TimerKind::kReattachDeadline);
+  if (way_lost_) return;
+  if (!timers_.armed(TimerKind::kReattachDeadline)) {
+    out_.emplace_back(timers_.arm(TimerKind::kReattachDeadline, config_.reattach_timeout_ms));
+  }
+  out_.emplace_back(timers_.arm(TimerKind::kOwnWay, config_.reattach_timeout_ms / 2));
+  way_is_lost();
+}
+
+// Those below us hear it at once, however many levels there are: without a head all of them end
+// when we do, and not each level a whole time-out after the one above.
+void Overlay::way_is_lost() {
+  if (std::exchange(way_lost_, true)) return;
+  notes_.add(Subsystem::kRouted, 1, "no way to the head: {}", why_adrift());
+  for (const auto& [rank, link] : children_) tell_way(link);
+}
+
+void Overlay::way_is_found() {
+  way_lost_ = false;
+  timers_.cancel(TimerKind::kReattachDeadline);
+  timers_.cancel(TimerKind::kReattach);
+  timers_.cancel(TimerKind::kOwnWay);
+  ancestors_left_.clear();
+}
+
+std::string Overlay::why_adrift() const {
+  if (parent_link_) return fmt::format("rank {} above has none either", parent_peer()->value());
+  return fmt::format("the link to the parent ended: {}", lost_reason_);
+}
+
+// The parent may be the only one that can't get there. It had half of the time, so that the repair
+// of a tree does not bring everybody to the head; who is above it has probably no way either.
+void Overlay::seek_own_way() {
+  if (!parent_link_ || !adrift() || shutting_down_) return;
+  ancestors_left_ = membership_.ancestors();
+  std::erase(ancestors_left_, *parent_peer());
+  std::reverse(ancestors_left_.begin(), ancestors_left_.end());
+  try_next_ancestor();
+}
+
 void Overlay::ask_all_ancestors() {
   ancestors_left_ = membership_.ancestors();
   try_next_ancestor();
@@ -277,7 +399,7 @@ void Overlay::ask_all_ancestors() {
 // One that does not answer at once must not use up the time in which we have to be heard of: the
 // next is asked as well. After the last a new round begins.
 void Overlay::try_next_ancestor() {
-  if (parent_link_ || shutting_down_) return;
+  if (!adrift() || shutting_down_) return;
   auto wait_ms = config_.reattach_retry_ms;
   while (!ancestors_left_.empty()) {
     const Rank next = ancestors_left_.back();
@@ -304,9 +426,10 @@ void Overlay::handle(const ConnectFailed& event) {
     }
     return;
   }
+  if (timers_.armed(TimerKind::kReattach)) try_next_ancestor();
   if (membership_.parent() != event.peer) return;
   if (membership_.has(event.peer)) {
-    listener_.on_suspect(event.peer, fmt::format("cannot be reached: {}", event.text));
+    listener_.on_suspect({event.peer, fmt::format("cannot be reached: {}", event.text)});
   }
   out_.emplace_back(timers_.arm(TimerKind::kReturnToParent, config_.return_retry_ms));
 }
@@ -314,17 +437,23 @@ void Overlay::handle(const ConnectFailed& event) {
 bool Overlay::handle_timer(TimerKind kind) {
   switch (kind) {
     case TimerKind::kReattach:
-      if (!parent_link_ && ancestors_left_.empty()) {
-        ask_all_ancestors();
-      } else {
+      if (!adrift()) return true;
+      if (!ancestors_left_.empty()) {
         try_next_ancestor();
+      } else if (parent_link_) {
+        seek_own_way();
+      } else {
+        way_is_lost();
+        ask_all_ancestors();
       }
       return true;
+    case TimerKind::kOwnWay:
+      seek_own_way();
+      return true;
     case TimerKind::kReattachDeadline:
-      if (!parent_link_ && !shutting_down_) {
-        listener_.on_cut_off(
-            fmt::format("no path to the head for {} ms; the link to the parent ended: {}",
-                        config_.reattach_timeout_ms, lost_reason_));
+      if (adrift() && !shutting_down_) {
+        listener_.on_cut_off(fmt::format("no path to the head for {} ms; {}",
+                                         config_.reattach_timeout_ms, why_adrift()));
       }
       return true;
     case TimerKind::kReturnToParent:
@@ -335,6 +464,13 @@ bool Overlay::handle_timer(TimerKind kind) {
       return true;
     case TimerKind::kMissingChildren:
       look_for_missing_children();
+      return true;
+    case TimerKind::kLeaving:
+      departing_ ? listener_.on_let_go(*departing_)
+                 : depart(fmt::format("ordered to leave {} ms ago", config_.leave_timeout_ms));
+      return true;
+    case TimerKind::kLostWays:
+      ask_lost_ways_again();
       return true;
     case TimerKind::kReduction:
       for (auto& reduction : reducer_.take_all()) {

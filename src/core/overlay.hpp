@@ -28,8 +28,18 @@ struct OverlayConfig {
   std::uint32_t return_retry_ms = 500;     // hanging on an ancestor: try the proper parent again
   std::uint32_t pending_link_ms = 10'000;  // an accepted link must say what it is for
   std::uint32_t missing_child_ms = 5'000;  // half of the time in which orphans must find us
+  std::uint32_t lost_ways_ms = 200;        // after a repair many leave at once: one request
+  std::uint32_t leave_timeout_ms = 5'000;  // ordered to leave: end, whoever does not let us go
   std::uint32_t reduction_patience_ms = 50;
+  std::size_t message_limit = kDefaultMessageLimit;  // bytes that one message may carry
   Verbosity verbosity{};
+};
+
+struct Suspicion {
+  Rank rank;
+  std::string reason;
+  bool silent = false;   // nothing was heard of it for as long as a link may be silent
+  bool missing = false;  // it did not come to its new parent
 };
 
 class OverlayListener {
@@ -49,7 +59,7 @@ class OverlayListener {
   // A new path to the head: send again what it may have missed.
   virtual void on_path_changed() = 0;
   // A neighbour's link ended without its leaving being known.
-  virtual void on_suspect(Rank rank, const std::string& reason) = 0;
+  virtual void on_suspect(const Suspicion& suspicion) = 0;
   // At the head: a member hangs on us from now on, so it lives.
   virtual void on_adopted(Rank rank) = 0;
   // At the head: a started daemon introduces itself.
@@ -58,6 +68,17 @@ class OverlayListener {
   virtual bool on_stranger(const LinkUp& up) = 0;
   // At the head: the link of a daemon that has reported but is no member yet went down.
   virtual void on_stranger_lost(Rank rank, const std::string& reason) = 0;
+  // At the head: a daemon that is no member yet could not start another.
+  virtual void on_launch_failed(Rank by, const wire::LaunchFailed& failed) = 0;
+  // At the head, while the DVM ends: a daemon's link is gone.
+  virtual void on_left(Rank rank, bool silent) = 0;
+  // The link of a neighbour that was ordered to leave is closed. `let_go`: those below it that were
+  // ordered to are gone, too.
+  virtual void on_departed(Rank rank, bool let_go) = 0;
+  // At a daemon that was ordered to leave: nobody needs it any more.
+  virtual void on_let_go(const std::string& reason) = 0;
+  // At a daemon that is no member: it will not be one, and nothing is wrong.
+  virtual void on_sent_home(const std::string& reason) = 0;
   // At a daemon: no path to the head is left, or the head gave this incarnation up.
   virtual void on_cut_off(const std::string& reason) = 0;
 };
@@ -80,6 +101,8 @@ class Overlay {
 
   // Daemon: connect to the head and say who we are.
   void join(std::vector<wire::Endpoint> head, wire::Report report);
+  // Daemon: of no use once it is a member, because then all are that were to be started.
+  void tell_launch_failed(Rank rank, std::string text);
   // The DVM ends: lost links mean nothing any more.
   void enter_shutdown() { shutting_down_ = true; }
 
@@ -94,8 +117,19 @@ class Overlay {
   void learn(Rank rank, Contact contact) { membership_.learn(rank, std::move(contact)); }
   // Head: appends to the log, applies, forwards. Completion is reported by on_operations_complete.
   Serial broadcast(wire::Operation operation);
+  // Head: whether an operation can be sent.
+  [[nodiscard]] bool fits(const wire::Operation& operation) const;
+  // Head, before an order to leave: whoever attaches can be told it, and what not all had before
+  // it, though all members have it: those whom it names are no members, and may have missed it.
+  void keep_for(Serial order) { kept_[order] = Kept{acknowledged_, membership_.tree()}; }
+  void need_not_keep(Serial order) { kept_.erase(order); }
+  // Ordered to leave.
+  [[nodiscard]] bool leaving() const { return own_order_.has_value(); }
   // Head: a reported daemon is a member now: give it the state it starts from.
   void welcome(LinkId link);
+  // Head: a reported daemon that will not be a member; its link stays until it is sent home.
+  void keep_waiting(LinkId link);
+  void send_home(LinkId link, std::string why);
 
   // Towards the head; dropped without a path, because a new path makes its owner send again.
   void send_up(wire::LinkMessage message, Bytes payload);
@@ -105,7 +139,7 @@ class Overlay {
   void contribute(const wire::Reduction& reduction);
 
  private:
-  enum class Role : std::uint8_t { kPending, kChild, kParent, kJoining };
+  enum class Role : std::uint8_t { kPending, kChild, kParent, kJoining, kUnneeded };
   struct Link {
     Rank peer;
     Incarnation incarnation;
@@ -116,9 +150,11 @@ class Overlay {
     std::optional<wire::Attach> attach{};  // arrived before the peer's membership was known
     bool overdue = false;                  // pending since before the last sweep
     bool lied = false;                     // and that was said once
+    bool let_go = false;                   // it was told so
   };
 
   void send(LinkId link, wire::LinkMessage message, Bytes payload = {});
+  void send_resync(LinkId link);
   void close(LinkId link, wire::GoodbyeReason reason, std::string text);
 
   void on_incoming_link(const LinkUp& event);
@@ -128,9 +164,11 @@ class Overlay {
   void note_lie(LinkId id, const std::string& what);
   void on_parent_message(const MessageIn& event);
   void forget_if_moved(Rank origin, std::uint32_t moves);
-  void note_way_of(Rank origin, LinkId child);
-  void ask_detours_again();
   void drop_child(LinkId id, const Link& link, const LinkDown& event);
+  void forget_child(std::map<Rank, LinkId>::iterator child);
+  void note_ways_lost_with(Rank child);
+  void note_ways_lost_with_those_who_leave(const wire::MembershipChange& change);
+  void ask_lost_ways_again();
   void sweep_pending_links();
   [[nodiscard]] std::set<Rank> missing_children() const;
   void expect_orphans();
@@ -143,12 +181,30 @@ class Overlay {
   void forward_operations();
   void after_membership_change(bool somebody_left);
   void adopt_pending();
+  // ---- orderly leaving ----
+  [[nodiscard]] std::optional<Serial> order_to_leave(Rank rank) const;
+  [[nodiscard]] bool departs(Rank rank) const;
+  [[nodiscard]] bool stood_above(Rank peer, Rank origin) const;
+  void begin_to_leave(const std::vector<Rank>& children);
+  void let_go_if_acknowledged(LinkId child);
+  void depart(const std::string& reason);
+  void on_leaving_link_down(const Link& link, const LinkDown& event);
+  [[nodiscard]] Serial leaving_acknowledged() const;
+  [[nodiscard]] Serial stable_up_to(Serial serial) const;
   void update_acknowledgement();
   void trim_log(Serial stable);
 
   void seek_parent();
   void parent_gained(LinkId id);
   void parent_lost(const std::string& reason);
+  // No parent, or one that has no way to the head either.
+  [[nodiscard]] bool adrift() const { return !is_head() && (!parent_link_ || way_lost_); }
+  void tell_way(LinkId child);
+  void on_way(const wire::Way& way);
+  void way_is_lost();
+  void way_is_found();
+  void seek_own_way();
+  [[nodiscard]] std::string why_adrift() const;
   void ask_all_ancestors();
   void try_next_ancestor();
   void connect_to(Rank peer);
@@ -166,19 +222,29 @@ class Overlay {
   std::map<LinkId, Link> links_;
   std::map<Rank, LinkId> children_;  // adopted, also those that only hang here for a while
   std::set<Rank> missed_;            // proper children that were not here at the last look
-  std::map<Rank, LinkId> detours_;   // heard by another child than the one that leads to them
+  std::set<Rank> lost_ways_;         // children that may have somebody whose old way is lost
   std::optional<LinkId> parent_link_;
-  std::set<Rank> connecting_;         // Connects that are under way
-  std::vector<Rank> ancestors_left_;  // of this round of re-attaching, next one last
-  std::optional<Rank> lost_parent_;   // to be reported once a path is found
+  std::set<Rank> connecting_;             // Connects that are under way
+  std::vector<Rank> ancestors_left_;      // of this round of re-attaching, next one last
+  std::optional<Suspicion> lost_parent_;  // to be reported once a path is found
   std::string lost_reason_;
+  bool way_lost_ = false;            // and those below us know
   std::deque<wire::Operation> log_;  // not yet known to be everywhere
   std::map<Rank, Serial> child_acknowledged_;
   Serial acknowledged_{0};  // by this daemon and its whole subtree
   Reducer reducer_;
   wire::Report report_;
-  std::vector<wire::Endpoint> head_endpoints_;  // the head is in no membership operation
+  std::vector<wire::LinkMessage> launch_failures_;  // for the head, when the link is there
+  std::vector<wire::Endpoint> head_endpoints_;      // the head is in no membership operation
   std::uint32_t moves_ = 0;
+  struct Kept {
+    Serial acknowledged;  // by all, before it
+    RoutingTree tree;     // before it
+  };
+  std::map<Serial, Kept> kept_;           // at the head, by orders to leave whose targets live
+  std::optional<Serial> own_order_;       // to leave
+  std::set<Rank> leave_below_us_;         // … and who has to have it before we acknowledge it
+  std::optional<std::string> departing_;  // why we end as soon as those below us have
   bool joined_ = false;
   bool shutting_down_ = false;
 };

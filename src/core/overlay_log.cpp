@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "core/bulk.hpp"
 #include "core/overlay.hpp"
 
 namespace tide::core {
@@ -12,12 +13,10 @@ namespace tide::core {
 MessageClass class_of(const wire::LinkMessage& message) {
   if (message.has_up()) {
     const auto& body = message.up().body();
-    return body.has_stream() || body.has_output_complete() ? MessageClass::kBulk
-                                                           : MessageClass::kControl;
+    return is_bulk(body) ? MessageClass::kBulk : MessageClass::kControl;
   }
   if (message.has_down() && message.down().entries_size() > 0) {
-    return message.down().entries(0).body().has_input() ? MessageClass::kBulk
-                                                        : MessageClass::kControl;
+    return is_bulk(message.down().entries(0).body()) ? MessageClass::kBulk : MessageClass::kControl;
   }
   return MessageClass::kControl;
 }
@@ -46,11 +45,19 @@ void Overlay::handle(const MessageIn& event) {
       // It waits to be adopted, and says this once: as good as said when it attached.
       if (auto& attach = links_.at(event.link).attach; attach && event.message.has_operation_ack())
         attach->set_acknowledged(event.message.operation_ack().serial());
+      if (is_head() && event.message.has_launch_failed()) {
+        return listener_.on_launch_failed(peer, event.message.launch_failed());
+      }
       if (!is_head() || !event.message.has_report()) return;
       if (membership_.has(peer)) {
         close(event.link, wire::GOODBYE_REFUSED, "the launch ticket was used before");
       } else {
         listener_.on_report(event.link, peer, event.message.report());
+      }
+      return;
+    case Role::kUnneeded:
+      if (event.message.has_launch_failed()) {
+        listener_.on_launch_failed(peer, event.message.launch_failed());
       }
       return;
   }
@@ -61,7 +68,14 @@ void Overlay::on_parent_message(const MessageIn& event) {
     case wire::LinkMessage::kOperation:
       on_operation(event.message.operation());
       return;
+    case wire::LinkMessage::kWay:
+      on_way(event.message.way());
+      return;
+    case wire::LinkMessage::kLetGo:
+      if (own_order_) depart("released");
+      return;
     case wire::LinkMessage::kResync:
+      way_is_found();
       for (const auto& [rank, link] : children_) send(link, event.message);
       listener_.on_path_changed();
       return;
@@ -78,31 +92,7 @@ void Overlay::on_parent_message(const MessageIn& event) {
 // path.
 void Overlay::forget_if_moved(Rank origin, std::uint32_t moves) {
   const auto child = children_.find(origin);
-  if (child != children_.end() && links_.at(child->second).moves < moves) children_.erase(child);
-}
-
-// A daemon that hangs higher than it should leads, by the tree, also to one that has left it for
-// somebody in between.
-void Overlay::note_way_of(Rank origin, LinkId child) {
-  const auto hop = next_hop(origin);
-  if (hop && *hop != child) {
-    detours_[origin] = child;
-  } else if (!detours_.empty()) {
-    detours_.erase(origin);
-  }
-}
-
-// What went to such a one by the child that is gone now is lost, and nobody else would tell it.
-void Overlay::ask_detours_again() {
-  std::set<LinkId> ways;
-  for (const auto& [rank, way] : std::exchange(detours_, {})) ways.insert(way);
-  for (const LinkId way : ways) {
-    const auto link = links_.find(way);
-    if (link == links_.end() || link->second.role != Role::kChild) continue;
-    wire::LinkMessage resync;
-    resync.mutable_resync();
-    send(way, std::move(resync));
-  }
+  if (child != children_.end() && links_.at(child->second).moves < moves) forget_child(child);
 }
 
 void Overlay::on_child_message(LinkId id, const MessageIn& event) {
@@ -110,6 +100,7 @@ void Overlay::on_child_message(LinkId id, const MessageIn& event) {
     case wire::LinkMessage::kOperationAck: {
       auto& known = child_acknowledged_[links_.at(id).peer];
       known = std::max(known, Serial(event.message.operation_ack().serial()));
+      let_go_if_acknowledged(id);
       update_acknowledgement();
       return;
     }
@@ -119,10 +110,7 @@ void Overlay::on_child_message(LinkId id, const MessageIn& event) {
         note_lie(id, fmt::format("speaks for rank {}", origin.value()));
         return;
       }
-      if (origin != links_.at(id).peer) {
-        forget_if_moved(origin, event.message.up().moves());
-        note_way_of(origin, id);
-      }
+      if (origin != links_.at(id).peer) forget_if_moved(origin, event.message.up().moves());
       if (is_head()) {
         listener_.on_up(event.message.up(), event.payload);
       } else {
@@ -157,7 +145,7 @@ void Overlay::on_child_reduction(LinkId id, const wire::Reduction& reduction) {
 // tree than its children do, and leaves the decision to the head.
 bool Overlay::may_speak_for(Rank peer, Rank origin) const {
   return !is_head() || membership_.tree().is_ancestor_or_self(peer, origin) ||
-         !membership_.has(origin);
+         !membership_.has(origin) || stood_above(peer, origin);
 }
 
 void Overlay::note_lie(LinkId id, const std::string& what) {
@@ -171,9 +159,13 @@ void Overlay::note_lie(LinkId id, const std::string& what) {
 
 void Overlay::on_attach(LinkId id, const wire::Attach& attach) {
   Link& link = links_.at(id);
-  if (membership_.has(link.peer)) {
+  const auto missed_order = [&] {  // and has to hear it
+    const auto order = order_to_leave(link.peer);
+    return order && attach.applied() < order->value();
+  };
+  if (membership_.has(link.peer) || missed_order()) {
     adopt(id, attach);
-  } else if (membership_.departed(link.peer)) {
+  } else if (membership_.departed(link.peer) && attach.applied() <= membership_.serial().value()) {
     close(id, wire::GOODBYE_DECLARED_DEAD, "this rank has left the DVM");
   } else {
     link.attach = attach;  // it knows of a membership change that is still on its way to us
@@ -205,6 +197,7 @@ void Overlay::adopt(LinkId id, const wire::Attach& attach) {
   known = std::max(known, Serial(attach.acknowledged()));
   notes_.add(Subsystem::kRouted, 2, "adopted rank {}", link.peer.value());
   if (is_head()) listener_.on_adopted(link.peer);
+  tell_way(id);
   forward_operations();
   update_acknowledgement();
 }
@@ -243,7 +236,7 @@ void Overlay::on_snapshot(const wire::Snapshot& snapshot) {
 Serial Overlay::broadcast(wire::Operation operation) {
   TIDE_CHECK(is_head());
   operation.set_serial(membership_.serial().value() + 1);
-  operation.set_stable(acknowledged_.value());
+  operation.set_stable(stable_up_to(acknowledged_).value());
   if (operation.has_membership()) {
     *operation.mutable_membership() =
         membership_.completed(std::move(*operation.mutable_membership()));
@@ -265,11 +258,24 @@ void Overlay::on_operation(const wire::Operation& operation) {
 
 void Overlay::apply_and_forward(const wire::Operation& operation) {
   log_.push_back(operation);
-  if (operation.has_membership()) {
+  if (operation.membership().orderly()) {
+    note_ways_lost_with_those_who_leave(operation.membership());
+    forward_operations();  // those below us are to know also if it ends us
+    const auto children = membership_.children();
+    membership_.apply(operation);
+    if (membership_.departed(config_.self)) begin_to_leave(children);
+    listener_.on_operation(operation);
+    after_membership_change(true);
+  } else if (operation.has_membership()) {
+    note_ways_lost_with_those_who_leave(operation.membership());
     membership_.apply(operation);
     listener_.on_operation(operation);
     forward_operations();
     after_membership_change(operation.membership().left().ranges_size() > 0);
+    if (membership_.departed(config_.self)) {
+      shutting_down_ = true;
+      return listener_.on_cut_off("the DVM gave this daemon up: this rank has left the DVM");
+    }
   } else {
     membership_.apply(operation);
     forward_operations();
@@ -295,10 +301,16 @@ void Overlay::forward_operations() {
 void Overlay::after_membership_change(bool somebody_left) {
   std::vector<LinkId> departed;
   for (const auto& [id, link] : links_) {
-    if (link.role != Role::kJoining && membership_.departed(link.peer)) departed.push_back(id);
+    const bool no_member = link.role == Role::kJoining || link.role == Role::kUnneeded;
+    // Of a grow that this one has overtaken; what it says next will tell.
+    const bool newcomer = link.role == Role::kPending &&
+                          (!link.attach || link.attach->applied() > membership_.serial().value());
+    if (no_member || newcomer || departs(link.peer)) continue;
+    if (membership_.departed(link.peer)) departed.push_back(id);
   }
-  std::erase_if(child_acknowledged_,
-                [this](const auto& entry) { return membership_.departed(entry.first); });
+  std::erase_if(child_acknowledged_, [this](const auto& entry) {
+    return membership_.departed(entry.first) && !departs(entry.first);
+  });
   const bool parent_departed =
       parent_link_ && std::find(departed.begin(), departed.end(), *parent_link_) != departed.end();
   if (parent_departed) parent_link_.reset();
@@ -321,10 +333,11 @@ void Overlay::update_acknowledgement() {
   }
   // An older acknowledgement of a child speaks for the subtree it had then, not for those who moved
   // below it since: nothing counts that is older than the last change of the tree.
+  if (own_order_) low = std::min(low, leaving_acknowledged());
   if (low <= acknowledged_ || low < membership_.changed_at()) return;
   acknowledged_ = low;
   if (is_head()) {
-    trim_log(low);
+    trim_log(stable_up_to(low));
     listener_.on_operations_complete(low);
   } else if (parent_link_) {
     wire::LinkMessage message;

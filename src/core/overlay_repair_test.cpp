@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "core/overlay_rig.hpp"
@@ -263,6 +264,91 @@ TEST(OverlayRepair, OfSeveralThatAnswerTheFirstIsTaken) {
   EXPECT_EQ(closed[0].link, LinkId(71));
 }
 
+// Ranks 3, 7 and 15 hang below 1, one below the other. The head's machine is gone.
+class WithoutHead : public ::testing::Test {
+ public:
+  WithoutHead() {
+    net.start();
+    net.unreachable = {0};
+    net.cut(net.up_link(1), "silent");
+    net.cut(net.up_link(2), "silent");
+    net.settle();
+  }
+  void begin_second_round() {
+    ASSERT_TRUE(net.rig(1).fire(TimerKind::kReattach));
+    net.settle();
+  }
+
+  OverlayNet net{16, 2};
+};
+
+TEST_F(WithoutHead, ARepairThatSucceedsAtOnceIsNotToldToThoseBelow) {
+  EXPECT_TRUE(net.rig(1).timers.armed(TimerKind::kReattachDeadline));
+  EXPECT_FALSE(net.rig(3).timers.armed(TimerKind::kReattachDeadline));
+}
+
+TEST_F(WithoutHead, AllLevelsEndAtTheSameTime) {
+  begin_second_round();
+  for (const std::uint32_t rank : {3U, 7U, 15U}) {
+    EXPECT_TRUE(net.rig(rank).timers.armed(TimerKind::kReattachDeadline)) << rank;
+    EXPECT_TRUE(net.rig(rank).overlay.attached()) << rank;
+    ASSERT_TRUE(net.rig(rank).fire(TimerKind::kReattachDeadline));
+    ASSERT_EQ(net.rig(rank).cut_off.size(), 1U) << rank;
+    EXPECT_NE(net.rig(rank).cut_off[0].find("above has none either"), std::string::npos);
+  }
+}
+
+TEST_F(WithoutHead, TheLossOfTheParentDoesNotPutTheDeadlineOff) {
+  begin_second_round();
+  const auto deadline = firing(net.rig(7).seen, TimerKind::kReattachDeadline);
+  net.unreachable = {0, 1, 3};
+  net.cut(net.up_link(7), "it has ended");
+  net.settle();
+  EXPECT_EQ(firing(net.rig(7).seen, TimerKind::kReattachDeadline).generation, deadline.generation);
+}
+
+TEST_F(WithoutHead, AWayThatIsFoundInTimeEndsTheDeadlineOfAll) {
+  begin_second_round();
+  net.unreachable = {};
+  ASSERT_TRUE(net.rig(1).fire(TimerKind::kReattach));
+  net.settle();
+  for (const std::uint32_t rank : {1U, 3U, 7U, 15U}) {
+    EXPECT_FALSE(net.rig(rank).timers.armed(TimerKind::kReattachDeadline)) << rank;
+    EXPECT_FALSE(net.rig(rank).timers.armed(TimerKind::kOwnWay)) << rank;
+  }
+  EXPECT_EQ(net.rig(15).overlay.parent_peer(), Rank(7));
+}
+
+// Rank 1 is the only one that can't get there.
+TEST_F(WithoutHead, WhoHasAnotherWayTakesItAndReturnsLater) {
+  begin_second_round();
+  net.unreachable = {};
+  ASSERT_TRUE(net.rig(7).fire(TimerKind::kOwnWay));
+  net.settle();
+  EXPECT_EQ(net.rig(7).overlay.parent_peer(), kHeadRank);
+  for (const std::uint32_t rank : {7U, 15U}) {
+    EXPECT_FALSE(net.rig(rank).timers.armed(TimerKind::kReattachDeadline)) << rank;
+  }
+  EXPECT_TRUE(net.rig(3).timers.armed(TimerKind::kReattachDeadline));
+  const auto waits = all_of<StartTimer>(net.rig(7).seen);
+  const auto last = firing(net.rig(7).seen, TimerKind::kReturnToParent);
+  const auto found = std::ranges::find_if(
+      waits, [&](const StartTimer& timer) { return timer.generation == last.generation; });
+  ASSERT_NE(found, waits.end());
+  EXPECT_EQ(found->after_ms, OverlayConfig{}.reattach_timeout_ms) << "when its parent has one, too";
+}
+
+TEST_F(WithoutHead, AnAncestorWithoutAWayDoesNotPutTheDeadlineOff) {
+  begin_second_round();
+  const auto deadline = firing(net.rig(7).seen, TimerKind::kReattachDeadline);
+  net.unreachable = {0, 3};
+  ASSERT_TRUE(net.rig(7).fire(TimerKind::kOwnWay));
+  net.settle();
+  EXPECT_EQ(net.rig(7).overlay.parent_peer(), Rank(1));
+  EXPECT_TRUE(net.rig(7).timers.armed(TimerKind::kReattachDeadline));
+  EXPECT_EQ(firing(net.rig(7).seen, TimerKind::kReattachDeadline).generation, deadline.generation);
+}
+
 // What a daemon said before it moved arrives late, by its old path.
 TEST(OverlayRepair, AnOldPathDoesNotTakeBackWhoHasComeSince) {
   OverlayNet net(8, 2);
@@ -282,28 +368,103 @@ TEST(OverlayRepair, AnOldPathDoesNotTakeBackWhoHasComeSince) {
   EXPECT_EQ(net.rig(1).overlay.adopted_children(), ranks({3, 4})) << "it has moved there since";
 }
 
-// 4 hangs on the head for a while, and so leads to 9 by the tree; but 9 has gone to 1.
-TEST(OverlayRepair, WhoWentAnotherWayIsAskedAgainWhenItsOldWayIsLost) {
-  OverlayNet net(9, 2);
-  net.start();
-  net.unreachable = {1};
-  net.cut(net.up_link(4));
-  net.settle();
-  ASSERT_EQ(net.rig(4).overlay.parent_peer(), kHeadRank);
-  net.unreachable = {4};
-  net.cut(net.up_link(9));
-  net.settle();
-  ASSERT_EQ(net.rig(9).overlay.parent_peer(), Rank(1));
-  wire::LinkMessage word;
-  word.mutable_up()->set_origin(9);
-  word.mutable_up()->set_moves(net.rig(9).overlay.moves());
-  net.rig(9).overlay.send_up(word, {});
-  net.settle();
-  const int before = net.rig(9).path_changes;
+// 9 has gone from 4 to 1 and says nothing more, with 19 below it. Then 4 hangs on the head for a
+// while, and so leads to them by the tree.
+class HiddenWay : public ::testing::Test {
+ public:
+  HiddenWay() {
+    net.start();
+    net.unreachable = {4};
+    net.cut(net.up_link(9));
+    net.settle();
+    net.unreachable = {1};
+    net.cut(net.up_link(4));
+    net.settle();
+    EXPECT_EQ(net.rig(9).overlay.parent_peer(), Rank(1));
+    EXPECT_EQ(net.rig(4).overlay.parent_peer(), kHeadRank);
+    path_changes_of_9 = net.rig(9).path_changes;
+    path_changes_of_19 = net.rig(19).path_changes;
+  }
+  void expect_asked_again(const std::set<std::uint32_t>& withheld = {}) {
+    ASSERT_TRUE(net.head().fire(TimerKind::kLostWays));
+    net.settle(withheld);
+    EXPECT_EQ(net.rig(9).path_changes, path_changes_of_9 + 1) << "what went by 4 is sent again";
+    EXPECT_EQ(net.rig(19).path_changes, path_changes_of_19 + 1);
+    EXPECT_EQ(net.rig(9).overlay.parent_peer(), Rank(1)) << "it did not move";
+  }
+
+  OverlayNet net{19, 2};
+  int path_changes_of_9 = 0;
+  int path_changes_of_19 = 0;
+};
+
+TEST_F(HiddenWay, IsAskedAgainWhenTheOneThatHidItDies) {
   net.declare_dead(4);
   net.settle({4});
-  EXPECT_EQ(net.rig(9).overlay.parent_peer(), Rank(1)) << "it is where it belongs, and stays";
-  EXPECT_GT(net.rig(9).path_changes, before) << "what went by 4 is to be sent again";
+  expect_asked_again({4});
+}
+
+TEST_F(HiddenWay, IsAskedAgainWhenTheOneThatHidItLosesItsLink) {
+  net.cut(net.up_link(4));
+  net.settle();
+  expect_asked_again();
+}
+
+TEST_F(HiddenWay, IsAskedAgainWhenTheOneThatHidItReturnsToItsPlace) {
+  net.unreachable = {};
+  ASSERT_TRUE(net.rig(4).fire(TimerKind::kReturnToParent));
+  net.settle();
+  ASSERT_EQ(net.rig(4).overlay.parent_peer(), Rank(1));
+  expect_asked_again();
+}
+
+TEST_F(HiddenWay, IsAskedAgainWhenTheOneThatHidItIsHeardFromElsewhere) {
+  wire::LinkMessage word;
+  word.mutable_up()->set_origin(4);
+  word.mutable_up()->set_moves(net.rig(4).overlay.moves() + 1);
+  net.head().overlay.handle(MessageIn{net.up_link(1), word, {}});
+  ASSERT_EQ(net.head().overlay.adopted_children(), ranks({1, 2}));
+  net.settle();
+  expect_asked_again();
+}
+
+int resyncs(const Actions& actions) {
+  const auto sends = all_of<Send>(actions);
+  return static_cast<int>(
+      std::ranges::count_if(sends, [](const Send& send) { return send.message.has_resync(); }));
+}
+
+// After a repair a whole family may return to its place at once.
+TEST(OverlayRepair, ManyWhoLeaveTogetherMakeOneRequest) {
+  OverlayNet net(8, 2);
+  net.start();
+  net.unreachable = {1};
+  for (const std::uint32_t rank : {3U, 4U}) net.cut(net.up_link(rank));
+  net.settle();
+  ASSERT_EQ(net.head().overlay.adopted_children(), ranks({1, 2, 3, 4}));
+  net.unreachable = {};
+  for (const std::uint32_t rank : {3U, 4U}) {
+    ASSERT_TRUE(net.rig(rank).fire(TimerKind::kReturnToParent));
+  }
+  net.settle();
+  ASSERT_EQ(net.head().overlay.adopted_children(), ranks({1, 2}));
+  EXPECT_EQ(resyncs(net.head().seen), 0);
+  ASSERT_TRUE(net.head().fire(TimerKind::kLostWays));
+  EXPECT_EQ(resyncs(net.head().collect()), 1);
+  EXPECT_FALSE(net.head().timers.armed(TimerKind::kLostWays));
+}
+
+TEST(OverlayRepair, WithOneThatHungInItsPlaceNobodyElsesWayIsLost) {
+  OverlayNet net(8, 2);
+  net.start();
+  net.cut(net.up_link(1));
+  net.cut(net.up_link(3));
+  net.settle();
+  net.declare_dead(2);
+  net.settle({2});
+  for (const std::uint32_t rank : {0U, 1U}) {
+    EXPECT_FALSE(net.rig(rank).timers.armed(TimerKind::kLostWays)) << rank;
+  }
 }
 
 TEST(OverlayRepair, ATicketIsNotTakenTwice) {

@@ -2,6 +2,7 @@
 // they tell their listeners is written down.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
@@ -43,14 +44,25 @@ class OverlayRig : private OverlayListener {
   std::vector<std::uint32_t> reports;
   std::vector<std::uint32_t> strangers_lost;
   std::vector<std::string> cut_off;
+  std::vector<std::pair<std::uint32_t, bool>> departed;  // and whether they were let go
+  std::vector<std::string> let_go;
   int path_changes = 0;
+  std::size_t forwarded_when_processed = 0;  // operations, when the last one was processed
   bool admit_strangers = true;
   Overlay overlay;
 
  private:
   void on_operation(const wire::Operation& operation) override {
     operations.push_back(operation.serial());
+    forwarded_when_processed = 0;
+    for (const auto& message : all_of<Send>(out)) {
+      if (message.message.has_operation()) ++forwarded_when_processed;
+    }
   }
+  void on_departed(Rank rank, bool was_let_go) override {
+    departed.emplace_back(rank.value(), was_let_go);
+  }
+  void on_let_go(const std::string& reason) override { let_go.push_back(reason); }
   void on_operations_complete(Serial serial) override { completed.push_back(serial.value()); }
   void on_up(const wire::Up& up, const Bytes&) override { ups.push_back(up); }
   void on_down(const wire::DownEntry& entry, const wire::LaunchCommon& launch,
@@ -60,13 +72,16 @@ class OverlayRig : private OverlayListener {
   void on_reduction(const wire::Reduction& reduction) override { reductions.push_back(reduction); }
   void on_path_changed() override { ++path_changes; }
   void on_adopted(Rank) override {}
-  void on_suspect(Rank rank, const std::string& reason) override {
-    suspects.emplace_back(rank.value(), reason);
+  void on_suspect(const Suspicion& suspicion) override {
+    suspects.emplace_back(suspicion.rank.value(), suspicion.reason);
   }
   void on_report(LinkId, Rank rank, const wire::Report&) override {
     reports.push_back(rank.value());
   }
   bool on_stranger(const LinkUp&) override { return admit_strangers; }
+  void on_launch_failed(Rank, const wire::LaunchFailed&) override {}
+  void on_left(Rank, bool) override {}
+  void on_sent_home(const std::string&) override {}
   void on_stranger_lost(Rank rank, const std::string&) override {
     strangers_lost.push_back(rank.value());
   }
@@ -95,6 +110,28 @@ class OverlayNet {
     rig(from).overlay.handle(LinkUp{link, Rank(to), incarnation(to), 1, true});
     return link;
   }
+  // Its process is gone: whoever had a link to it hears so.
+  void end(std::uint32_t rank) {
+    rig(rank).collect();
+    unreachable.insert(rank);
+    ended.push_back(rank);
+    const auto links = ends_;
+    for (const auto& [link, ends] : links) {
+      if (ends.first != rank && ends.second != rank) continue;
+      ends_.erase(link);
+      const auto other = ends.first == rank ? ends.second : ends.first;
+      rig(other).overlay.handle(LinkDown{link, LinkEnd::kClosed, "ended"});
+    }
+  }
+  void order_to_leave(const std::vector<std::uint32_t>& ranks) {
+    wire::Operation operation;
+    RankSet left;
+    for (const auto rank : ranks) left.insert(Rank(rank));
+    *operation.mutable_membership()->mutable_left() = left.to_wire();
+    operation.mutable_membership()->set_orderly(true);
+    head().overlay.keep_for(Serial(head().overlay.membership().serial().value() + 1));
+    head().overlay.broadcast(operation);
+  }
   // Both ends hear that the link is gone.
   void cut(LinkId link, const std::string& text = "cut") {
     const auto [from, to] = ends_.at(link);
@@ -108,8 +145,12 @@ class OverlayNet {
     for (bool busy = true; busy;) {
       busy = false;
       for (std::uint32_t rank = 0; rank < rigs_.size(); ++rank) {
-        if (withheld.contains(rank)) continue;
+        if (withheld.contains(rank) || std::ranges::find(ended, rank) != ended.end()) continue;
         for (const auto& action : rig(rank).collect()) busy = carry(rank, action) || busy;
+        if (!rig(rank).let_go.empty()) {
+          end(rank);
+          busy = true;
+        }
       }
     }
   }
@@ -142,6 +183,7 @@ class OverlayNet {
   }
 
   std::set<std::uint32_t> unreachable;
+  std::vector<std::uint32_t> ended;  // in this order
 
  private:
   bool carry(std::uint32_t from, const Action& action) {

@@ -6,7 +6,7 @@ namespace tide::core {
 
 void Reducer::add(const wire::Reduction& reduction) {
   const auto& id = reduction.id();
-  auto& pending = pending_[Key{id.kind(), id.job(), id.attempt()}];
+  auto& pending = pending_[Key{id.kind(), id.job(), id.attempt(), key_of(id.collective())}];
   pending.id = id;
   if (pending.participants.empty()) {
     pending.participants = RankSet::from_wire(reduction.participants());
@@ -23,23 +23,30 @@ bool Reducer::complete(const Pending& pending, const Membership& membership) {
   return missing.empty();
 }
 
-wire::Reduction Reducer::to_wire(Pending pending) {
-  wire::Reduction out;
-  *out.mutable_id() = pending.id;
-  *out.mutable_participants() = pending.participants.to_wire();
+void Reducer::emit(Pending pending, std::vector<wire::Reduction>& out) const {
+  wire::Reduction empty;
+  *empty.mutable_id() = pending.id;
+  *empty.mutable_participants() = pending.participants.to_wire();
+  wire::Reduction part = empty;
+  std::size_t bytes = 0;
   for (auto& [rank, data] : pending.contributions) {
-    auto* contribution = out.add_contributions();
+    if (bytes > 0 && bytes + data.size() > limit_) {
+      out.push_back(std::exchange(part, empty));
+      bytes = 0;
+    }
+    bytes += data.size();
+    auto* contribution = part.add_contributions();
     contribution->set_rank(rank.value());
     contribution->set_data(std::move(data));
   }
-  return out;
+  out.push_back(std::move(part));
 }
 
 std::vector<wire::Reduction> Reducer::take_complete(const Membership& membership) {
   std::vector<wire::Reduction> out;
   for (auto at = pending_.begin(); at != pending_.end();) {
     if (complete(at->second, membership)) {
-      out.push_back(to_wire(std::move(at->second)));
+      emit(std::move(at->second), out);
       at = pending_.erase(at);
     } else {
       ++at;
@@ -50,7 +57,7 @@ std::vector<wire::Reduction> Reducer::take_complete(const Membership& membership
 
 std::vector<wire::Reduction> Reducer::take_all() {
   std::vector<wire::Reduction> out;
-  for (auto& [key, pending] : pending_) out.push_back(to_wire(std::move(pending)));
+  for (auto& [key, pending] : pending_) emit(std::move(pending), out);
   pending_.clear();
   return out;
 }

@@ -107,6 +107,23 @@ TEST(Reducer, ReductionsDoNotMix) {
   EXPECT_EQ((seen[{1, wire::ReductionId::ENDED}]), "end");
 }
 
+TEST(Reducer, WhatIsTooMuchForOneMessageGoesInSeveral) {
+  const auto membership = seven_daemons(Rank(1));
+  Reducer reducer(5);
+  for (const std::uint32_t rank : {1U, 3U, 4U}) reducer.add(contribution(rank, "abc"));
+  const auto complete = reducer.take_complete(membership);
+  ASSERT_EQ(complete.size(), 3U);
+  for (const auto& part : complete) {
+    EXPECT_EQ(part.contributions_size(), 1);
+    EXPECT_EQ(part.id().job(), 1U);
+    EXPECT_EQ(RankSet::from_wire(part.participants()).size(), 4U);
+  }
+  EXPECT_TRUE(reducer.empty());
+  reducer.add(contribution(3, "ab"));
+  reducer.add(contribution(4, "cde"));
+  EXPECT_EQ(reducer.take_all().size(), 1U) << "as much as fits goes together";
+}
+
 TEST(Reducer, PatienceEnds) {
   Reducer reducer;
   reducer.add(contribution(3, "c"));

@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
-#include "base/check.hpp"
 #include "say/starting.hpp"
 
 namespace tide::core {
@@ -25,160 +23,119 @@ Node* Roster::find(Rank rank) {
   return found == nodes_.end() ? nullptr : &found->second;
 }
 
+const Node* Roster::find(const std::string& name) const {
+  const auto is_it = [&](const auto& entry) {
+    const Node& node = entry.second;
+    return node.name == name || std::ranges::find(node.aliases, name) != node.aliases.end();
+  };
+  const auto found = std::ranges::find_if(nodes_, is_it);
+  return found == nodes_.end() ? nullptr : &found->second;
+}
+
 std::uint32_t Roster::total_slots() const {
   std::uint32_t sum = 0;
-  for (const auto& [rank, node] : nodes_) sum += node.slots;
+  for (const auto& [rank, node] : nodes_) {
+    if (node.state == NodeState::kUp || node.state == NodeState::kSuspect) sum += node.slots;
+  }
   return sum;
 }
 
-// ---- the first start ----
-
-void Roster::start(const StartDvm& request) {
-  TIDE_CHECK(!starting_ && !ready_);
-  starting_ = true;
-  ++campaign_;
-  LaunchDaemons launch;
-  for (const auto& wanted : request.nodes) {
-    Node node{.rank = Rank(next_rank_++),
-              .name = wanted.name,
-              .incarnation = wanted.incarnation,
-              .campaign = campaign_,
-              .asked_slots = wanted.slots};
-    launch.targets.push_back(LaunchTarget{node.rank, node.name, node.incarnation, node.campaign});
-    nodes_.emplace(node.rank, std::move(node));
+std::vector<std::string> Roster::suspected() const {
+  std::vector<std::string> out;
+  for (const auto& [rank, node] : nodes_) {
+    if (node.state == NodeState::kSuspect) out.push_back(node.name);
   }
-  notes_.add(Subsystem::kRas, 1, "allocated {} nodes", nodes_.size());
-  notes_.add(Subsystem::kPlm, 1, "starting {} daemons", launch.targets.size());
-  out_.emplace_back(std::move(launch));
-  out_.emplace_back(timers_.arm(TimerKind::kStart, config_.start_timeout_ms));
-  listener_.on_daemons_launched();
+  return out;
 }
 
-void Roster::on_daemon_started(const DaemonStarted& event) {
-  if (Node* node = find(event.rank)) node->pid = event.pid;
+std::vector<std::string> Roster::remaining() const {
+  std::vector<std::string> out;
+  for (const auto& [rank, node] : nodes_) out.push_back(node.name);
+  return out;
 }
 
-void Roster::on_launch_failed(const DaemonLaunchFailed& event) {
-  const Node* node = find(event.rank);
-  if (node == nullptr || !starting_) return;
-  fail_start(say::node_not_started(node->name, event.text));
+std::vector<std::string> Roster::unreached() const {
+  auto unreached = given_up_;
+  for (const auto& [rank, node] : nodes_) unreached.emplace(rank, node.name);
+  std::vector<std::string> out;
+  for (auto& [rank, name] : unreached) out.push_back(std::move(name));
+  return out;
 }
 
-bool Roster::admit(const LinkUp& up) {
-  Node* node = find(up.peer);
-  const bool valid = starting_ && node != nullptr && node->state == NodeState::kLaunching &&
-                     !node->link && node->incarnation == up.incarnation &&
-                     node->campaign == up.campaign;
-  if (valid) node->link = up.link;
-  return valid;
+// A daemon that ends says so to its neighbours only, and no launcher sees the unwatched: where the
+// link of one is gone, those below it have had the order to end, too.
+void Roster::on_left(Rank rank, bool silent) {
+  if (!shutting_down_) return;
+  const auto gone = overlay_.membership().tree().subtree(rank);
+  std::erase_if(nodes_, [&](const auto& entry) {
+    const bool left = !entry.second.watched && gone.contains(entry.first);
+    if (left && silent) given_up_.emplace(entry.first, entry.second.name);
+    return left;
+  });
 }
 
-void Roster::on_report(LinkId link, Rank rank, const wire::Report& report) {
-  Node* node = find(rank);
-  if (!starting_ || node == nullptr || node->link != link || node->state != NodeState::kLaunching) {
-    return;
+// Their launcher ends sessions, and can't see more than that.
+void Roster::give_up_the_unwatched() {
+  for (const auto& [rank, node] : nodes_) {
+    if (!node.watched) given_up_.emplace(rank, node.name);
   }
-  node->state = NodeState::kReported;
-  node->report = report;
-  node->pid = report.pid();
-  ++reported_;
-  notes_.add(Subsystem::kPlm, 1, "rank {} on node {} reported, pid {}", rank.value(), node->name,
-             node->pid);
-  out_.emplace_back(
-      Progress{fmt::format("node {} is up ({} of {})", node->name, reported_, nodes_.size())});
-  if (reported_ == nodes_.size()) {
-    listener_.on_daemons_reported();
-    wire_up();
-  }
-}
-
-void Roster::set_slots(Node& node) const {
-  using say::SlotSource;
-  const auto& topology = node.report.topology();
-  std::uint32_t found = 1;
-  if (node.asked_slots > 0) {
-    node.slot_source = SlotSource::kGiven;
-    found = node.asked_slots;
-  } else if (config_.default_slots == "cores") {
-    node.slot_source = SlotSource::kCores;
-    found = topology.cores();
-  } else if (config_.default_slots == "sockets") {
-    node.slot_source = SlotSource::kSockets;
-    found = topology.packages();
-  } else if (config_.default_slots == "hwthreads") {
-    node.slot_source = SlotSource::kHwthreads;
-    found = topology.hwthreads();
-  } else {
-    node.slot_source = SlotSource::kParameter;
-    const auto& text = config_.default_slots;
-    std::from_chars(text.data(), text.data() + text.size(), found);
-  }
-  node.slots = std::max(1U, found);
-}
-
-void Roster::wire_up() {
-  wire::Operation operation;
-  RankSet joined;
-  for (auto& [rank, node] : nodes_) {
-    set_slots(node);
-    notes_.add(Subsystem::kRas, 2, "node {} has {} slots", node.name, node.slots);
-    node.state = NodeState::kUp;
-    joined.insert(rank);
-    const auto& endpoints = node.report.endpoints();
-    overlay_.learn(rank, {node.incarnation, {endpoints.begin(), endpoints.end()}});
-  }
-  operation.mutable_membership()->set_span(next_rank_);
-  *operation.mutable_membership()->mutable_joined() = joined.to_wire();
-  wired_at_ = overlay_.broadcast(std::move(operation));
-  for (const auto& [rank, node] : nodes_) overlay_.welcome(*node.link);
-}
-
-void Roster::on_operations_complete(Serial serial) {
-  if (ready_ || !wired_at_ || serial < *wired_at_ || shutting_down_) return;
-  ready_ = true;
-  starting_ = false;
-  timers_.cancel(TimerKind::kStart);
-  listener_.on_ready();
-}
-
-void Roster::fail_start(const std::string& reason) {
-  if (!starting_) return;
-  starting_ = false;
-  timers_.cancel(TimerKind::kStart);
-  listener_.on_start_failed(reason);
-}
-
-void Roster::on_stranger_lost(Rank rank, const std::string& reason) {
-  const Node* node = find(rank);
-  if (node == nullptr || shutting_down_) return;
-  fail_start(say::daemon_lost_at_start(node->name, reason));
 }
 
 void Roster::enter_shutdown() {
   shutting_down_ = true;
-  starting_ = false;
-  timers_.cancel(TimerKind::kStart);
+  for (const auto& [campaign, start] : starts_) timers_.cancel(TimerKind::kStart, campaign.value());
+  starts_.clear();
   timers_.cancel(TimerKind::kSuspects);
+  timers_.cancel(TimerKind::kProbeAgain);
+  std::erase_if(nodes_, [](const auto& entry) { return entry.second.over; });
 }
 
 // ---- suspicion and death ----
 
-bool Roster::suspect(Rank rank, const std::string& reason, std::uint64_t now_ms) {
-  Node* node = find(rank);
-  if (node == nullptr || shutting_down_) return false;
-  if (starting_) {
-    fail_start(say::daemon_lost_at_start(node->name, reason));
-    return false;
+std::vector<Rank> Roster::suspect(const Suspicion& suspicion, std::uint64_t now_ms) {
+  const Node* node = find(suspicion.rank);
+  if (node == nullptr || shutting_down_) return {};
+  if (start_of(*node) != nullptr) {
+    node_failed(*node, ChangeFailure::kLost,
+                say::daemon_lost_at_start(node->name, suspicion.reason));
+    return {};
   }
-  if (node->state != NodeState::kUp) return false;
-  node->state = NodeState::kSuspect;
-  node->suspect_until_ms = now_ms + config_.suspect_grace_ms;
-  node->suspicion = reason;
-  notes_.add(Subsystem::kErrmgr, 1, "node {} is suspected: {}", node->name, reason);
-  out_.emplace_back(
-      Probe{rank, {node->report.endpoints().begin(), node->report.endpoints().end()}});
+  if (!suspect_one(suspicion, now_ms, now_ms + config_.suspect_grace_ms)) return {};
+  std::vector<Rank> suspected = {suspicion.rank};
+  if (suspicion.silent || suspicion.missing) {
+    // They notice the silence themselves first, and it takes them as long as us at the most.
+    const auto until_ms = now_ms + std::max(config_.silence_ms, config_.suspect_grace_ms);
+    const std::string reason = fmt::format("it is below {}, which is not heard of", node->name);
+    overlay_.membership().tree().subtree(suspicion.rank).for_each(next_rank_, [&](Rank rank) {
+      if (suspect_one({rank, reason}, now_ms, until_ms)) suspected.push_back(rank);
+    });
+  }
   arm_suspects(now_ms);
+  return suspected;
+}
+
+bool Roster::suspect_one(const Suspicion& suspicion, std::uint64_t now_ms, std::uint64_t until_ms) {
+  Node* node = find(suspicion.rank);
+  if (node == nullptr || node->state != NodeState::kUp) return false;
+  node->state = NodeState::kSuspect;
+  node->suspected_ms = now_ms;
+  node->suspect_until_ms = until_ms;
+  node->suspicion = suspicion.reason;
+  node->silent = suspicion.silent;
+  notes_.add(Subsystem::kErrmgr, 1, "node {} is suspected: {}", node->name, suspicion.reason);
+  probe(*node);
   return true;
+}
+
+bool Roster::is_probed(const Node& node) {
+  return node.state == NodeState::kSuspect ||
+         (node.state == NodeState::kDeparting && !node.watched);
+}
+
+void Roster::probe(Node& node) {
+  node.port_open = false;
+  const auto& endpoints = node.report.endpoints();
+  out_.emplace_back(Probe{node.rank, {endpoints.begin(), endpoints.end()}});
 }
 
 bool Roster::heard_from(Rank rank) {
@@ -189,37 +146,71 @@ bool Roster::heard_from(Rank rank) {
   return true;
 }
 
+// Whoever answers there may be well and not know that what it says does not arrive: it hears so by
+// the silence of its parent, or its parent by its own.
 void Roster::on_probe(const ProbeAnswered& event) {
-  const Node* node = find(event.rank);
-  if (node == nullptr || node->state != NodeState::kSuspect || !event.refused) return;
-  declare_dead(event.rank, node->suspicion);
+  Node* node = find(event.rank);
+  if (node == nullptr || !is_probed(*node)) return;
+  const bool departs = node->state == NodeState::kDeparting;
+  if (event.refused) {
+    return departs ? note_departure(event.rank) : declare_dead({{event.rank, node->suspicion}});
+  }
+  node->port_open = true;
+  if (!timers_.armed(TimerKind::kProbeAgain)) {
+    out_.emplace_back(timers_.arm(TimerKind::kProbeAgain, config_.probe_again_ms));
+  }
+  if (node->silent || departs) return;
+  node->silent = true;
+  node->suspect_until_ms += config_.silence_ms;
+}
+
+// What a link says of a crash is known before the kernel has closed the port.
+void Roster::probe_again() {
+  for (auto& [rank, node] : nodes_) {
+    if (is_probed(node) && node.port_open) probe(node);
+  }
 }
 
 void Roster::on_daemon_exited(const DaemonExited& event) {
-  const Node* node = find(event.rank);
+  if (const auto campaign = rolled_back_.extract(event.rank)) {
+    return check_rolled_back(campaign.mapped());
+  }
+  Node* node = find(event.rank);
   if (node == nullptr) return;
   if (shutting_down_) {
     nodes_.erase(event.rank);
     return;
   }
-  if (starting_) {
-    fail_start(say::daemon_ended_at_start(node->name, event.text));
+  if (start_of(*node) != nullptr) {
+    const bool reported = node->state != NodeState::kLaunching;
+    node->over = true;
+    return node_failed(*node, reported ? ChangeFailure::kLost : ChangeFailure::kCannotStart,
+                       say::daemon_ended_at_start(node->name, event.text));
+  }
+  if (node->state == NodeState::kDeparting) {
+    if (node->watched) note_departure(event.rank);  // else it is only the session that ended
     return;
   }
-  declare_dead(event.rank, fmt::format("its daemon ended: {}", event.text));
+  declare_dead({{event.rank, fmt::format("its daemon ended: {}", event.text)}});
 }
 
-void Roster::declare_dead(Rank rank, std::string reason) {
-  const auto found = nodes_.find(rank);
-  if (found == nodes_.end()) return;
-  const Node node = std::move(found->second);
-  nodes_.erase(found);
-  notes_.add(Subsystem::kErrmgr, 0, "node {} is lost: {}", node.name, reason);
-  out_.emplace_back(EndDaemon{rank});
+// Together: the tree is repaired once.
+void Roster::declare_dead(const std::vector<std::pair<Rank, std::string>>& dead) {
+  RankSet ranks;
+  std::vector<std::pair<Node, std::string>> lost;
+  for (const auto& [rank, reason] : dead) {
+    auto found = nodes_.extract(rank);
+    if (!found) continue;
+    notes_.add(Subsystem::kErrmgr, 0, "node {} is lost: {}", found.mapped().name, reason);
+    out_.emplace_back(EndDaemon{rank});
+    ranks.insert(rank);
+    lost.emplace_back(std::move(found.mapped()), reason);
+  }
+  if (lost.empty()) return;
   wire::Operation operation;
-  *operation.mutable_membership()->mutable_left() = RankSet(rank).to_wire();
+  *operation.mutable_membership()->mutable_left() = ranks.to_wire();
   overlay_.broadcast(std::move(operation));
-  listener_.on_node_lost(node, reason);
+  for (const auto& [node, reason] : lost) listener_.on_node_lost(node, reason);
 }
 
 void Roster::arm_suspects(std::uint64_t now_ms) {
@@ -233,32 +224,35 @@ void Roster::arm_suspects(std::uint64_t now_ms) {
 }
 
 void Roster::check_suspects(std::uint64_t now_ms) {
-  std::vector<Rank> expired;
+  std::vector<std::pair<Rank, std::string>> expired;
   for (const auto& [rank, node] : nodes_) {
-    if (node.state == NodeState::kSuspect && node.suspect_until_ms <= now_ms)
-      expired.push_back(rank);
+    if (node.state != NodeState::kSuspect || node.suspect_until_ms > now_ms) continue;
+    expired.emplace_back(rank, fmt::format("{}; not heard of for {} ms since", node.suspicion,
+                                           node.suspect_until_ms - node.suspected_ms));
   }
-  for (const Rank rank : expired) {
-    declare_dead(rank, fmt::format("{}; not heard of for {} ms since", nodes_.at(rank).suspicion,
-                                   config_.suspect_grace_ms));
-  }
+  declare_dead(expired);
   arm_suspects(now_ms);
 }
 
-bool Roster::handle_timer(TimerKind kind, std::uint64_t now_ms) {
-  if (kind == TimerKind::kSuspects) {
-    check_suspects(now_ms);
-    return true;
+bool Roster::handle_timer(TimerKind kind, std::uint32_t subject, std::uint64_t now_ms) {
+  switch (kind) {
+    case TimerKind::kSuspects:
+      check_suspects(now_ms);
+      return true;
+    case TimerKind::kProbeAgain:
+      probe_again();
+      return true;
+    case TimerKind::kStart:
+      on_start_timer(CampaignId(subject));
+      return true;
+    case TimerKind::kRollback:
+      std::erase_if(rolled_back_,
+                    [subject](const auto& entry) { return entry.second.value() == subject; });
+      check_rolled_back(CampaignId(subject));
+      return true;
+    default:
+      return false;
   }
-  if (kind != TimerKind::kStart) return false;
-  std::vector<std::string> missing;
-  for (const auto& [rank, node] : nodes_) {
-    if (node.state == NodeState::kLaunching) missing.push_back(node.name);
-  }
-  fail_start(missing.empty()
-                 ? say::daemons_not_wired_up(config_.start_timeout_ms)
-                 : say::daemons_did_not_report(config_.start_timeout_ms, say::name_list(missing)));
-  return true;
 }
 
 }  // namespace tide::core

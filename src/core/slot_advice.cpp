@@ -78,15 +78,16 @@ bool fits_without_hosts(wire::JobSpec job, const std::vector<MapNode>& nodes,
   return fits(job, nodes);
 }
 
-std::vector<std::string> names_of(const std::vector<MapNode>& nodes) {
-  std::vector<std::string> names;
-  names.reserve(nodes.size());
-  for (const auto& node : nodes) names.push_back(node.name);
-  return names;
+bool fits_oversubscribed(wire::JobSpec job, const std::vector<MapNode>& nodes,
+                         const MapFailure& failure) {
+  job.mutable_apps(failure.app)->set_processes(failure.asked);
+  job.set_oversubscribe(true);
+  return fits(job, nodes);
 }
 
 say::SlotRow row_of(const MapNode& node, const MapFailure::Seat& seat) {
-  return {node.name, node.slots, node.source, node.used, seat.taken, seat.host_limit, seat.usable};
+  return {node.name,  node.slots,      node.source, node.used,
+          seat.taken, seat.host_limit, seat.usable, node.max_slots};
 }
 
 }  // namespace
@@ -96,21 +97,20 @@ say::SlotAdvice advise_on_slots(const wire::JobSpec& job, const std::vector<MapN
   say::SlotAdvice advice;
   const auto& app = job.apps(failure.app);
   advice.fits_now =
-      job.oversubscribe() ? failure.asked : most_that_fits(job, failure.app, failure.free, nodes);
+      most_that_fits(job, failure.app, job.oversubscribe() ? failure.asked : failure.free, nodes);
   advice.fits_when_idle = most_when_idle(job, idle(nodes), failure);
   if (!app.hosts().empty()) {
+    advice.by_file = !app.hostfile().empty();
     advice.hosts = wider_hosts(job, nodes, failure);
     advice.without_hosts = advice.hosts.empty() && fits_without_hosts(job, nodes, failure);
   }
-  advice.oversubscribe = !job.oversubscribe();
+  advice.oversubscribe = !job.oversubscribe() && fits_oversubscribed(job, nodes, failure);
   return advice;
 }
 
 std::string explain_map_failure(const wire::JobSpec& job, const std::vector<MapNode>& nodes,
                                 const MapFailure& failure, std::vector<std::string> unheard) {
   switch (failure.kind) {
-    case MapFailure::Kind::kUnknownHost:
-      return say::unknown_host(failure.host, names_of(nodes));
     case MapFailure::Kind::kNoNodes:
       return say::no_nodes_left();
     case MapFailure::Kind::kTooFewSlots:

@@ -77,14 +77,16 @@ TEST(SlotAdvice, WhoOversubscribesAlreadyIsNotToldTo) {
   EXPECT_THAT(text, HasSubstr("try: -n 1"));
 }
 
-TEST(SlotAdvice, AnUnknownHostIsNamedWithTheNearest) {
-  auto spec = job(1);
-  ask_host(*spec.mutable_apps(0), "V2");
-  EXPECT_THAT(explained(spec, three_nodes()),
-              HasSubstr("host 'V2' is not a node of this DVM; did you mean v2?"));
-  spec.mutable_apps(0)->mutable_hosts(0)->set_node("v9");
-  EXPECT_THAT(explained(spec, three_nodes()), HasSubstr("which has v1, v2, v3"));
-  EXPECT_THAT(explained(spec, three_nodes()), Not(HasSubstr("did you mean")));
+TEST(SlotAdvice, AMaximumIsShownAndAdviceKeepsToIt) {
+  auto nodes = three_nodes();
+  for (auto& node : nodes) node.max_slots = node.slots;
+  EXPECT_THAT(explained(job(8), nodes), Not(HasSubstr("OVERSUBSCRIBE")));
+  auto spec = job(9);
+  spec.set_oversubscribe(true);
+  nodes[1].max_slots = 4;
+  const auto text = explained(spec, nodes);
+  EXPECT_THAT(text, HasSubstr("never more than 4"));
+  EXPECT_THAT(text, HasSubstr("try: -n 8  fits now"));
 }
 
 TEST(SlotAdvice, NoNodesAtAll) {

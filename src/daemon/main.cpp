@@ -1,4 +1,5 @@
-// prted: the warden above local daemons, or the daemon of one node. Started by a head, not by hand.
+// prted: the warden above daemons, the daemon of one node, or what starts both for a head on
+// another machine. Started by a head, not by hand.
 #include <fcntl.h>
 #include <google/protobuf/stubs/logging.h>
 #include <unistd.h>
@@ -15,7 +16,9 @@
 #include "base/log.hpp"
 #include "base/standard_descriptors.hpp"
 #include "daemon/daemon_program.hpp"
+#include "daemon/remote_start.hpp"
 #include "exec/secret.hpp"
+#include "exec/unique_fd.hpp"
 #include "exec/warden.hpp"
 
 namespace {
@@ -61,7 +64,7 @@ tide::Result<std::string> read_blob() {
   return out;
 }
 
-int run_daemon() {
+int run_daemon(tide::exec::UniqueFd joined) {
   auto text = read_blob();
   if (!text) return fail(text.error().message);
   tide::wire::DaemonBlob blob;
@@ -81,11 +84,26 @@ int run_daemon() {
                       .node = blob.node(),
                       .verbosity = tide::log_verbosity(*params)};
   if (auto started = tide::log_init(std::move(log)); !started) return fail(started.error().message);
-  tide::daemon::DaemonProgram program(blob, *params, std::move(*failpoints));
+  tide::daemon::DaemonProgram program(blob, *params, std::move(*failpoints), std::move(joined));
   blob.mutable_key()->assign(blob.key().size(), '\0');
   const int status = program.run(blob, *params);
   tide::log_shutdown();
   return status;
+}
+
+int number(std::string_view text) {
+  int value = -1;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+// `--node NAME`, where the name is for people who look at the list of processes, and
+// `--joined-fd FD`.
+tide::exec::UniqueFd joined_pipe(int argc, char** argv) {
+  if (argc < 5 || std::string_view(argv[3]) != "--joined-fd") return {};
+  const int fd = number(argv[4]);
+  if (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) return {};
+  return tide::exec::UniqueFd(fd);
 }
 
 }  // namespace
@@ -96,9 +114,7 @@ int main(int argc, char** argv) {
   tide::open_missing_standard_descriptors();
   const std::string_view first = argc > 1 ? argv[1] : "";
   if (first == "--warden" && argc > 3) {
-    const std::string_view number = argv[2];
-    int fd = -1;
-    std::from_chars(number.data(), number.data() + number.size(), fd);
+    const int fd = number(argv[2]);
     if (fd < 0) return fail("--warden needs the number of a descriptor");
     return tide::exec::run_warden(fd, argv[3]);
   }
@@ -106,6 +122,7 @@ int main(int argc, char** argv) {
     std::printf("prted (Tide) %s\n", TIDE_VERSION);
     return 0;
   }
-  if (first == "--node") return run_daemon();
+  if (first == "--node") return run_daemon(joined_pipe(argc, argv));
+  if (first == "--remote") return tide::daemon::run_remote(TIDE_VERSION);
   return usage();
 }

@@ -82,6 +82,9 @@ void EnvironmentBlock::apply(const wire::EnvDirective& directive) {
     case wire::EnvDirective::APPEND:
       set(name, joins ? std::string(*present) + separator + directive.value() : directive.value());
       return;
+    case wire::EnvDirective::DEFAULT:
+      if (!present) set(name, directive.value());
+      return;
     default:
       set(name, directive.value());
       return;

@@ -115,6 +115,25 @@ TEST_F(JobSweeperTest, AnotherJobsProcessesAreNotTouched) {
 }
 
 // Nothing tells whose it is: it goes with the last job that it can have come from.
+TEST_F(JobSweeperTest, AChildOfNoJobIsLeftAloneAndItsEndIsTold) {
+  ProcessSpawner spawner("", std::nullopt);
+  const std::vector<std::string> argv = {"/bin/sleep", "1000"};
+  const Environment environment = current_environment();
+  const EnvironmentBlock block(environment);
+  const auto child = spawner.spawn(
+      {.argv = argv, .environment = block, .working_directory = "", .stdio = {0, 1, 2}});
+  ASSERT_TRUE(child);
+  std::optional<int> ended;
+  table_->watch_child(child->pid, [&](int status) { ended = status; });
+  start(proc(1), "exit 0");
+  finish(proc(1));
+  EXPECT_EQ(table_->kill_orphans(), 0U);
+  EXPECT_TRUE(is_alive(child->pid));
+  ::kill(child->pid, SIGTERM);
+  ASSERT_TRUE(run_until([&] { return ended.has_value(); }));
+  EXPECT_EQ(*ended, SIGTERM);
+}
+
 TEST_F(JobSweeperTest, AnOrphanWithoutAMarkGoesWithTheLastThatCanOwnIt) {
   keep_job_nine_running();
   start(proc(1),

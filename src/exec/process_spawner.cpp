@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "say/debugging.hpp"
 #include "say/running.hpp"
 
 // The child runs in the memory of a stopped thread, on a stack that sanitizers do not know.
@@ -52,6 +54,14 @@ TIDE_RUNS_IN_CHILD void reset_signal_actions() {
 TIDE_RUNS_IN_CHILD void unblock_all_signals() {
   const unsigned long none = 0;
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, nullptr, kKernelSignalSetBytes);
+}
+
+// A signal before exec would stop a traced child while we wait for it to execute. The one that
+// stops it afterwards must come through.
+TIDE_RUNS_IN_CHILD bool ask_to_be_stopped() {
+  const unsigned long all_but_trap = ~(1UL << (SIGTRAP - 1));
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all_but_trap, nullptr, kKernelSignalSetBytes);
+  return ::syscall(SYS_ptrace, PTRACE_TRACEME, 0, nullptr, nullptr) == 0;
 }
 
 TIDE_RUNS_IN_CHILD bool place_stdio(int* stdio) {
@@ -105,7 +115,16 @@ bool is_directory(const std::string& path) {
 
 }  // namespace
 
-enum class ProcessSpawner::Step : int { kNone, kGroup, kParent, kStdio, kDirectory, kLimit, kExec };
+enum class ProcessSpawner::Step : int {
+  kNone,
+  kGroup,
+  kParent,
+  kStdio,
+  kDirectory,
+  kLimit,
+  kHold,
+  kExec
+};
 
 struct ProcessSpawner::Plan {
   const char* path = nullptr;
@@ -116,6 +135,7 @@ struct ProcessSpawner::Plan {
   int inherited_fd = -1;
   int parent_death_signal = 0;
   pid_t parent = 0;
+  bool stop_on_exec = false;
   const rlimit* descriptor_limit = nullptr;
   rlimit limit{};
   // Written by the child, whose memory is ours.
@@ -161,8 +181,10 @@ TIDE_RUNS_IN_CHILD int ProcessSpawner::run_child(void* argument) {
         ::syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, plan.descriptor_limit, nullptr) != 0) {
       break;
     }
+    step = Step::kHold;
+    if (plan.stop_on_exec && !ask_to_be_stopped()) break;
     step = Step::kExec;
-    unblock_all_signals();
+    if (!plan.stop_on_exec) unblock_all_signals();
     ::execve(plan.path, plan.argv, plan.environment);
   } while (false);
   plan.failed_errno = errno;
@@ -201,6 +223,7 @@ Result<SpawnedProcess> ProcessSpawner::spawn(const SpawnRequest& request) {
   plan.inherited_fd = request.inherited_fd;
   plan.parent_death_signal = request.parent_death_signal;
   plan.parent = ::getpid();
+  plan.stop_on_exec = request.stop_on_exec;
   plan_limits(plan);
 
   int pidfd = -1;
@@ -218,10 +241,30 @@ Result<SpawnedProcess> ProcessSpawner::spawn(const SpawnRequest& request) {
                                  system_error("no new process", clone_errno).message});
   }
   SpawnedProcess spawned{pid, UniqueFd(pidfd)};
-  if (plan.failed_step == Step::kNone) return spawned;
+  if (plan.failed_step == Step::kNone) {
+    if (plan.stop_on_exec) stop_at_first_instruction(pid);
+    return spawned;
+  }
   while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
   return explain(request, plan, *program);
+}
+
+// It has executed the program, and the kernel stops it at once. We let go of it so that a debugger
+// can have it: with SIGSTOP, so that it stays where it is. One that was killed meanwhile is left to
+// who collects children.
+void ProcessSpawner::stop_at_first_instruction(pid_t pid) {
+  const auto wait_for_stop = [pid] {
+    siginfo_t info{};
+    while (::waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WEXITED | WNOWAIT) < 0) {
+      if (errno != EINTR) return false;
+    }
+    return info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED;
+  };
+  if (!wait_for_stop()) return;
+  unsigned long no_signal = 0;
+  ::syscall(SYS_ptrace, PTRACE_SETSIGMASK, pid, kKernelSignalSetBytes, &no_signal);
+  if (::syscall(SYS_ptrace, PTRACE_DETACH, pid, nullptr, SIGSTOP) == 0) wait_for_stop();
 }
 
 Error ProcessSpawner::failed(const SpawnRequest& request, Error reason) const {
@@ -246,6 +289,8 @@ Error ProcessSpawner::explain(const SpawnRequest& request, const Plan& plan,
       return failed(request, reason(ErrorCode::kSystem, "no process group of its own"));
     case Step::kParent:
       return failed(request, reason(ErrorCode::kSystem, "its parent is gone"));
+    case Step::kHold:
+      return failed(request, say::program_cannot_be_held(plan.failed_errno));
     case Step::kLimit:
       return failed(request, reason(ErrorCode::kSystem, "cannot set the limit on open files"));
     default:

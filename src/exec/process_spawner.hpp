@@ -25,6 +25,7 @@ struct SpawnRequest {
   std::array<int, 3> stdio{};           // what becomes descriptors 0, 1 and 2 of the program
   int inherited_fd = -1;                // one more that it gets, under the same number
   int parent_death_signal = 0;          // sent to it when the calling *thread* ends; 0: none
+  bool stop_on_exec = false;            // it waits for SIGCONT before its first instruction
 };
 
 struct SpawnedProcess {
@@ -53,6 +54,7 @@ class ProcessSpawner {
   enum class Step : int;
   static int run_child(void* plan);
   void plan_limits(Plan& plan) const;
+  static void stop_at_first_instruction(pid_t pid);
   Error failed(const SpawnRequest& request, Error reason) const;
   Error explain(const SpawnRequest& request, const Plan& plan, const Program& program) const;
 

@@ -34,7 +34,8 @@ class ProcessSpawnerTest : public ::testing::Test {
     return spawner_.spawn(SpawnRequest{.argv = argv,
                                        .environment = block,
                                        .working_directory = working_directory,
-                                       .stdio = {null.get(), out.get(), out.get()}});
+                                       .stdio = {null.get(), out.get(), out.get()},
+                                       .stop_on_exec = stop_on_exec_});
   }
   // Runs it to its end and returns what it wrote.
   std::string run(const std::vector<std::string>& argv, const std::string& working_directory = "",
@@ -57,6 +58,7 @@ class ProcessSpawnerTest : public ::testing::Test {
   std::string output_ = directory_.file("output");
   ProcessSpawner spawner_{"v3", std::nullopt};
   int status_ = 0;
+  bool stop_on_exec_ = false;
 };
 
 TEST_F(ProcessSpawnerTest, RunsAProgramWithItsArguments) {
@@ -195,6 +197,50 @@ TEST_F(ProcessSpawnerTest, TheDescriptorLimitOfTheStartIsGivenBack) {
   ::waitpid(process->pid, nullptr, 0);
   EXPECT_EQ(read_text(output_),
             std::to_string(*original) + "\n" + std::to_string(before.rlim_max) + "\n");
+}
+
+// ---- for a debugger ----
+
+char state_of(pid_t pid) {
+  const std::string stat = read_text("/proc/" + std::to_string(pid) + "/stat");
+  return stat.at(stat.rfind(')') + 2);
+}
+
+std::string field_of(pid_t pid, const std::string& name) {
+  const std::string status = read_text("/proc/" + std::to_string(pid) + "/status");
+  const auto at = status.find("\n" + name + ":") + name.size() + 3;
+  return status.substr(at, status.find('\n', at) - at);
+}
+
+TEST_F(ProcessSpawnerTest, AProgramStopsBeforeItsFirstInstructionAndGoesOn) {
+  stop_on_exec_ = true;
+  const auto process = spawn({"sh", "-c", "echo $$"});
+  ASSERT_TRUE(process.ok()) << process.error().message;
+  EXPECT_EQ(state_of(process->pid), 'T');
+  EXPECT_EQ(field_of(process->pid, "TracerPid"), "0") << "a debugger can have it";
+  EXPECT_EQ(field_of(process->pid, "SigBlk"), "0000000000000000");
+  EXPECT_EQ(::waitpid(process->pid, &status_, WNOHANG), 0) << "nobody has to collect it";
+  EXPECT_EQ(read_text(output_), "");
+  ::kill(process->pid, SIGCONT);
+  EXPECT_EQ(::waitpid(process->pid, &status_, 0), process->pid);
+  EXPECT_EQ(read_text(output_), std::to_string(process->pid) + "\n");
+}
+
+TEST_F(ProcessSpawnerTest, AProgramThatIsStoppedEndsBySignal) {
+  stop_on_exec_ = true;
+  const auto process = spawn({"sleep", "1000"});
+  ASSERT_TRUE(process.ok()) << process.error().message;
+  ::kill(process->pid, SIGTERM);
+  ::kill(process->pid, SIGCONT);
+  EXPECT_EQ(::waitpid(process->pid, &status_, 0), process->pid);
+  EXPECT_TRUE(WIFSIGNALED(status_));
+  EXPECT_EQ(WTERMSIG(status_), SIGTERM);
+}
+
+TEST_F(ProcessSpawnerTest, WhatCannotBeExecutedIsNotStoppedEither) {
+  stop_on_exec_ = true;
+  EXPECT_EQ(error_of({"/no/such/program"}).code, ErrorCode::kNotFound);
+  EXPECT_EQ(error_of({"/dev/null"}).code, ErrorCode::kPermissionDenied);
 }
 
 TEST_F(ProcessSpawnerTest, NoDescriptorIsLeakedBySuccessOrFailure) {

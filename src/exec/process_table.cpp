@@ -55,7 +55,9 @@ ProcessTable::ProcessTable(asio::io_context& io, ProcessHandler& handler, Proces
       sweeper_(io, std::move(config.dvm_id), sweeper_callbacks()) {
   TIDE_CHECK(null_input_.is_open());
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  // What can't be written is told by write(), to this daemon and not by its end.
   std::signal(SIGPIPE, SIG_IGN);  // NOLINT(cert-err33-c): can't fail for SIGPIPE
+  std::signal(SIGXFSZ, SIG_IGN);  // NOLINT(cert-err33-c): nor for SIGXFSZ
   asio::error_code error;
   child_signals_.add(SIGCHLD, error);
   TIDE_CHECK(!error);
@@ -67,7 +69,7 @@ ProcessTable::~ProcessTable() {
 }
 
 JobSweeper::Callbacks ProcessTable::sweeper_callbacks() {
-  return {.is_leader = [this](pid_t pid) { return leaders_.contains(pid); },
+  return {.is_leader = [this](pid_t pid) { return is_known(pid); },
           .running =
               [this] {
                 std::set<JobId> jobs;
@@ -78,7 +80,15 @@ JobSweeper::Callbacks ProcessTable::sweeper_callbacks() {
 }
 
 std::size_t ProcessTable::kill_orphans() {
-  return end_children_unless([this](pid_t pid) { return leaders_.contains(pid); });
+  return end_children_unless([this](pid_t pid) { return is_known(pid); });
+}
+
+bool ProcessTable::is_known(pid_t pid) const {
+  return leaders_.contains(pid) || watched_.contains(pid);
+}
+
+void ProcessTable::watch_child(pid_t pid, std::function<void(int)> ended) {
+  watched_.emplace(pid, std::move(ended));
 }
 
 ProcessTable::ProcessPtr ProcessTable::find(core::ProcKey proc) const {
@@ -185,7 +195,8 @@ Result<SpawnedProcess> ProcessTable::launch(Process& process) {
                                      .working_directory = request.program->working_directory,
                                      .stdio = stdio,
                                      .inherited_fd = -1,
-                                     .parent_death_signal = SIGKILL});
+                                     .parent_death_signal = SIGKILL,
+                                     .stop_on_exec = request.stop_on_exec});
 }
 
 void ProcessTable::signal(core::ProcKey proc, int number) {
@@ -226,6 +237,11 @@ void ProcessTable::write_input(core::ProcKey proc, Bytes data) {
 
 void ProcessTable::close_input(core::ProcKey proc) {
   if (const ProcessPtr process = find(proc)) process->input->close_after_writing();
+}
+
+pid_t ProcessTable::pid_of(core::ProcKey proc) const {
+  const ProcessPtr process = find(proc);
+  return process && !process->exited ? process->group.leader() : 0;
 }
 
 void ProcessTable::drop(Process& process) {
@@ -274,6 +290,7 @@ void ProcessTable::reap() {
 }
 
 void ProcessTable::ended(pid_t pid, int status) {
+  if (const auto watched = watched_.extract(pid)) return watched.mapped()(status);
   const auto leader = leaders_.find(pid);
   if (leader == leaders_.end()) return sweeper_.orphan_ended(pid);
   const ProcessPtr process = std::move(leader->second);

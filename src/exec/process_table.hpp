@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -78,9 +79,15 @@ class ProcessTable {
   // their groups. Answered by on_swept, within a bound.
   void sweep(JobId job) { sweeper_.sweep(job); }
 
+  // Of a process that is running, or has ended and was not reaped; else 0.
+  [[nodiscard]] pid_t pid_of(core::ProcKey proc) const;
+
   // SIGKILL to all groups. Those still queued are reported as not started.
   void kill_all();
 
+  // A child of this program that is no process of a job: it is left alone, and its end, which is
+  // noticed here as that of all children, is told with its wait status.
+  void watch_child(pid_t pid, std::function<void(int)> ended);
   // SIGKILL to whatever came to us as an orphan, of any job; how many there were.
   std::size_t kill_orphans();
 
@@ -92,6 +99,7 @@ class ProcessTable {
   using ProcessPtr = std::shared_ptr<Process>;
 
   [[nodiscard]] ProcessPtr find(core::ProcKey proc) const;
+  [[nodiscard]] bool is_known(pid_t pid) const;
   JobSweeper::Callbacks sweeper_callbacks();
   void schedule_starts();
   void start_some();
@@ -111,6 +119,7 @@ class ProcessTable {
   std::string node_;
   UniqueFd null_input_;
   asio::signal_set child_signals_;
+  std::map<pid_t, std::function<void(int)>> watched_;  // children of no job
   JobSweeper sweeper_;
   std::map<core::ProcKey, ProcessPtr> processes_;
   std::deque<ProcessPtr> queue_;                   // not started yet, in order

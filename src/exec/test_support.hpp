@@ -14,52 +14,21 @@
 #include <string>
 #include <thread>
 
+#include "base/test_files.hpp"
 #include "exec/process_scan.hpp"
 
 namespace tide::exec::testing {
 
-// A directory that is gone after the test.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "tide-test-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    path_ = name;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
-
-inline std::string read_text(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-inline void write_text(const std::string& path, const std::string& text, bool executable = false) {
-  std::ofstream(path) << text;
-  if (executable) std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-}
+using tide::testing::open_descriptors;
+using tide::testing::read_text;
+using tide::testing::TemporaryDirectory;
+using tide::testing::write_text;
 
 // A process that can still do something: a zombie can't.
 inline bool is_alive(pid_t pid) {
   if (::kill(pid, 0) != 0) return false;
   const auto stat = parse_process_stat(read_text("/proc/" + std::to_string(pid) + "/stat"));
   return stat && !stat->zombie;
-}
-
-inline std::size_t open_descriptors() {
-  return static_cast<std::size_t>(
-      std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
 }
 
 // Looks at something outside this program until it is so; false when it takes too long.

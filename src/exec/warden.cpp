@@ -21,9 +21,13 @@
 #include <vector>
 
 #include "base/dvm_directory.hpp"
+#include "base/private_directory.hpp"
+#include "base/process_stat.hpp"
+#include "base/text.hpp"
 #include "exec/environment.hpp"
 #include "exec/orphans.hpp"
 #include "exec/process_spawner.hpp"
+#include "exec/tree_remover.hpp"
 #include "exec/unique_fd.hpp"
 #include "exec/warden_protocol.hpp"
 
@@ -36,12 +40,38 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kOrphanedGrace = std::chrono::milliseconds(2000);
 // After the last SIGKILL we wait so long for the killed to go: one may hang in the kernel.
 constexpr auto kLastWait = std::chrono::milliseconds(5000);
+// Who was killed lets go of its directory when the kernel comes to it.
+constexpr auto kHolderEndsWithin = std::chrono::milliseconds(2000);
 constexpr mode_t kLogMode = 0600;
+
+// Whether this process, which was our parent, is on its way out or gone. What it holds is then free
+// in a moment.
+bool is_ending(pid_t parent) {
+  constexpr std::size_t kFlagsAfterName = 6;
+  constexpr std::int64_t kExiting = 4;  // PF_EXITING of the kernel
+  if (::getppid() != parent) return true;
+  const std::string path = "/proc/" + std::to_string(parent) + "/stat";
+  const OwnedFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto text = read_bounded(file.get(), path);
+  if (!text) return true;
+  const auto fields = stat_fields_after_name(*text);
+  if (fields.size() <= kFlagsAfterName || is_ended_state(fields[0])) return true;
+  const auto flags = parse_int(fields[kFlagsAfterName]);
+  return flags && (*flags & kExiting) != 0;
+}
+
+UniqueFd open_log(const std::string& path) {
+  if (path.empty()) return UniqueFd(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3));
+  return UniqueFd(::open(
+      path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, kLogMode));
+}
 
 class Warden {
  public:
-  Warden(int control_fd, DvmDirectory directory);
+  Warden(int control_fd, DvmDirectory directory, UniqueFd daemon_fd);
   int run();
+  // The directory belongs to our parent, which removes it as long as it lives.
+  void leave_directory_to(pid_t parent) { holder_ = parent; }
 
  private:
   struct Daemon {
@@ -57,11 +87,13 @@ class Warden {
   [[nodiscard]] int poll_timeout_ms() const;
   void read_control();
   void write_control();
+  void control_ended();
   void read_signals();
   void report(const WardenReport& report);
 
   void handle(StartDaemon start);
   void handle(const StopDaemon& stop);
+  void handle(const LetGo& order);
   Result<Daemon> start(const StartDaemon& start);
   void write_blob(Daemon& daemon);
   void stop(Daemon& daemon, int signal, Clock::duration grace);
@@ -69,13 +101,16 @@ class Warden {
   void wind_down();
   void kill_overdue();
   void reap();
+  void remove_files_of(pid_t daemon) const;
   void sweep();
   [[nodiscard]] bool finished() const;
 
   DvmDirectory directory_;
+  pid_t holder_ = 0;
   UniqueFd control_;
   UniqueFd signals_;
   UniqueFd null_;
+  UniqueFd daemon_fd_;  // until the first daemon has it
   ProcessSpawner spawner_{"", std::nullopt};
   Environment environment_ = current_environment();
   WardenFrameReader reader_;
@@ -83,14 +118,16 @@ class Warden {
   std::map<std::uint32_t, Daemon> daemons_;
   SweepPace pace_;  // running: there may be strangers among our children
   bool childless_ = true;
+  bool let_go_ = false;
   bool winding_down_ = false;
   Clock::time_point give_up_at_ = Clock::time_point::max();
 };
 
-Warden::Warden(int control_fd, DvmDirectory directory)
+Warden::Warden(int control_fd, DvmDirectory directory, UniqueFd daemon_fd)
     : directory_(std::move(directory)),
       control_(control_fd),
-      null_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
+      null_(::open("/dev/null", O_RDONLY | O_CLOEXEC)),
+      daemon_fd_(std::move(daemon_fd)) {}
 
 bool Warden::prepare() {
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return false;
@@ -115,7 +152,9 @@ int Warden::run() {
     if (pace_.running() && Clock::now() >= pace_.next()) sweep();
   }
   // A head that lives holds its directory, and removes it itself.
-  if (const Status removed = directory_.remove_if_abandoned(); !removed) {
+  const bool holder_goes = holder_ != 0 && is_ending(holder_);
+  const auto patience = holder_goes ? kHolderEndsWithin : std::chrono::milliseconds{};
+  if (const Status removed = directory_.remove_if_abandoned(patience); !removed) {
     std::fprintf(stderr, "prted: %s\n", removed.error().message.c_str());
   }
   return childless_ ? 0 : 1;
@@ -167,12 +206,19 @@ void Warden::read_control() {
   const auto space = reader_.free_space();
   const ssize_t got = ::recv(control_.get(), space.data(), space.size(), 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0 || !reader_.filled(static_cast<std::size_t>(got))) return wind_down();
+  if (got <= 0) return control_ended();
+  if (!reader_.filled(static_cast<std::size_t>(got))) return wind_down();
   const auto frame = reader_.take_frame();
   if (!frame) return;
   auto command = decode_command(frame->text());
   if (!command) return wind_down();
   std::visit([this](auto& message) { handle(std::move(message)); }, *command);
+}
+
+void Warden::control_ended() {
+  if (!let_go_ || daemons_.empty()) return wind_down();
+  control_.reset();
+  unsent_.clear();
 }
 
 void Warden::report(const WardenReport& report) {
@@ -204,9 +250,7 @@ void Warden::handle(StartDaemon command) {
 }
 
 Result<Warden::Daemon> Warden::start(const StartDaemon& command) {
-  const UniqueFd log(::open(command.log_path.c_str(),
-                            O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY,
-                            kLogMode));
+  const UniqueFd log = open_log(command.log_path);
   if (!log.is_open()) return system_error("cannot open its log " + command.log_path, errno);
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("no pipe for its input", errno);
@@ -220,8 +264,9 @@ Result<Warden::Daemon> Warden::start(const StartDaemon& command) {
                                              .environment = environment,
                                              .working_directory = command.working_directory,
                                              .stdio = {theirs.get(), log.get(), log.get()},
-                                             .inherited_fd = -1,
+                                             .inherited_fd = daemon_fd_.get(),
                                              .parent_death_signal = kOrphanedSignal});
+  daemon_fd_.reset();
   if (!spawned) return spawned.error();
   Daemon daemon;
   daemon.pid = spawned->pid;
@@ -248,6 +293,10 @@ void Warden::handle(const StopDaemon& command) {
   const auto found = daemons_.find(command.id);
   if (found == daemons_.end()) return;
   stop(found->second, SIGTERM, std::chrono::milliseconds(command.grace_ms));
+}
+
+void Warden::handle(const LetGo& /*order*/) {
+  let_go_ = true;
 }
 
 void Warden::stop(Daemon& daemon, int signal, Clock::duration grace) {
@@ -290,8 +339,17 @@ void Warden::reap() {
     const std::uint32_t id = daemon->first;
     daemons_.erase(daemon);
     sweep();
+    remove_files_of(pid);
     report(DaemonEnded{id, static_cast<std::uint32_t>(status), describe_wait_status(status)});
+    if (let_go_ && daemons_.empty()) wind_down();
   }
+}
+
+// The files of jobs that a daemon could not remove itself.
+void Warden::remove_files_of(pid_t daemon) const {
+  if (directory_.path().empty()) return;
+  const Status removed = TreeRemover(files_directory(directory_.path(), daemon)).run();
+  if (!removed) std::fprintf(stderr, "prted: %s\n", removed.error().message.c_str());
 }
 
 // Ends every child that is not a daemon.
@@ -311,7 +369,13 @@ int run_warden(int control_fd, const std::string& run_directory) {
     auto opened = DvmDirectory::open(run_directory);
     if (opened) directory = std::move(*opened);
   }
-  return Warden(control_fd, std::move(directory)).run();
+  Warden warden(control_fd, std::move(directory), UniqueFd());
+  warden.leave_directory_to(::getppid());
+  return warden.run();
+}
+
+int run_warden_of_node(int control_fd, DvmDirectory directory, UniqueFd daemon_fd) {
+  return Warden(control_fd, std::move(directory), std::move(daemon_fd)).run();
 }
 
 }  // namespace tide::exec

@@ -4,6 +4,9 @@
 #include <csignal>
 #include <string>
 
+#include "base/dvm_directory.hpp"
+#include "exec/unique_fd.hpp"
+
 namespace tide::exec {
 
 // What a daemon gets, and only then, when the launcher is gone or the warden itself was killed.
@@ -17,5 +20,9 @@ inline constexpr int kOrphanedSignal = SIGHUP;
 // directory (empty: there is none) is removed.
 // Needs a program with a single thread. Returns the exit status for main().
 int run_warden(int control_fd, const std::string& run_directory);
+
+// The same for a node with a directory of its own, which is held here. The first daemon inherits
+// `daemon_fd`, under its number.
+int run_warden_of_node(int control_fd, DvmDirectory directory, UniqueFd daemon_fd);
 
 }  // namespace tide::exec

@@ -14,6 +14,7 @@ constexpr std::size_t kHeaderBytes = sizeof(std::uint32_t);
 enum class Kind : std::uint8_t {
   kStartDaemon = 1,
   kStopDaemon = 2,
+  kLetGo = 3,
   kStarted = 4,
   kStartFailed = 5,
   kDaemonEnded = 6,
@@ -102,6 +103,10 @@ std::string write(const StopDaemon& stop) {
   return Writer(Kind::kStopDaemon, 8).number(stop.id).number(stop.grace_ms).take();
 }
 
+std::string write(const LetGo&) {
+  return Writer(Kind::kLetGo, 0).take();
+}
+
 std::string write(const Started& started) {
   return Writer(Kind::kStarted, 8).number(started.id).number(started.pid).take();
 }
@@ -155,6 +160,8 @@ Result<WardenCommand> decode_command(std::string_view frame) {
     stop.id = reader.number();
     stop.grace_ms = reader.number();
     command = stop;
+  } else if (kind == Kind::kLetGo) {
+    command = LetGo{};
   } else {
     return malformed();
   }

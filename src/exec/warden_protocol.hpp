@@ -23,14 +23,16 @@ struct StartDaemon {
   std::uint32_t id = 0;  // chosen by the launcher; free again after DaemonEnded or StartFailed
   std::vector<std::string> argv;
   std::string working_directory;  // empty: the warden's
-  std::string log_path;           // takes standard output and error
+  std::string log_path;           // takes standard output and error; empty: the warden's own error
   Secret blob;                    // for standard input
 };
 struct StopDaemon {  // SIGTERM, and after the grace period SIGKILL; unknown ids are ignored
   std::uint32_t id = 0;
   std::uint32_t grace_ms = 0;
 };
-using WardenCommand = std::variant<StartDaemon, StopDaemon>;
+// From now on the end of the socket is no order to end: the warden ends with its last daemon.
+struct LetGo {};
+using WardenCommand = std::variant<StartDaemon, StopDaemon, LetGo>;
 
 // ---- from the warden ----
 

@@ -43,6 +43,10 @@ TEST(WardenProtocol, CommandsSurviveTheWay) {
   ASSERT_TRUE(stop.ok());
   EXPECT_EQ(std::get<StopDaemon>(*stop).id, 3U);
   EXPECT_EQ(std::get<StopDaemon>(*stop).grace_ms, 250U);
+
+  const auto let_go = decode_command(without_length(encode(LetGo{}).text()));
+  ASSERT_TRUE(let_go.ok());
+  EXPECT_TRUE(std::holds_alternative<LetGo>(*let_go));
 }
 
 TEST(WardenProtocol, ReportsSurviveTheWay) {

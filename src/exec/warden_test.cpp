@@ -1,5 +1,6 @@
 #include "exec/warden.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -8,10 +9,12 @@
 
 #include <array>
 #include <csignal>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/run_directory.hpp"
 #include "exec/test_support.hpp"
 #include "exec/unique_fd.hpp"
 #include "exec/warden_protocol.hpp"
@@ -208,6 +211,45 @@ TEST_F(WardenTest, ATermSignalEndsEverythingToo) {
   EXPECT_FALSE(is_alive(daemon));
 }
 
+std::size_t sockets_in(const std::string& descriptors) {
+  std::size_t count = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(descriptors, error)) {
+    if (std::filesystem::read_symlink(entry, error).string().starts_with("socket:")) ++count;
+  }
+  return count;
+}
+
+TEST_F(WardenTest, ALetGoWardenEndsWithItsDaemonAndNotWithItsSocket) {
+  const pid_t daemon = start_daemon(1, kRunawayTree);
+  const std::vector<pid_t> tree = {pid_from("one"), pid_from("two"), pid_from("three")};
+  send(LetGo{});
+  control_.reset();
+  // Whoever would take the end of the socket as an order closes it on its side, too.
+  const std::string control = "/proc/" + std::to_string(warden_) + "/fd";
+  ASSERT_TRUE(eventually([&] { return sockets_in(control) == 0; }));
+  EXPECT_TRUE(is_alive(daemon));
+  for (const pid_t pid : tree) EXPECT_TRUE(is_alive(pid)) << pid;
+  ::kill(daemon, SIGKILL);
+  EXPECT_EQ(wait_for_warden(), 0);
+  for (const pid_t pid : tree) EXPECT_FALSE(is_alive(pid)) << pid;
+}
+
+TEST_F(WardenTest, ALetGoWardenWithoutADaemonEnds) {
+  send(LetGo{});
+  control_.reset();
+  EXPECT_EQ(wait_for_warden(), 0);
+}
+
+TEST_F(WardenTest, ALetGoWardenStillObeysASignal) {
+  const pid_t daemon = start_daemon(1, "exec sleep 1000");
+  send(LetGo{});
+  control_.reset();
+  ::kill(warden_, SIGTERM);
+  EXPECT_EQ(wait_for_warden(), 0);
+  EXPECT_FALSE(is_alive(daemon));
+}
+
 TEST_F(WardenTest, NonsenseOnTheSocketEndsEverything) {
   const pid_t daemon = start_daemon(1, "exec sleep 1000");
   ASSERT_EQ(::send(control_.get(), "\xff\xff\xff\xff", 4, MSG_NOSIGNAL), 4);
@@ -220,6 +262,53 @@ TEST_F(WardenTest, AKilledWardenTakesItsDaemonsWithIt) {
   ::kill(warden_, SIGKILL);
   wait_for_warden();
   EXPECT_TRUE(eventually([&] { return !is_alive(daemon); }));
+}
+
+// ---- of a node with a directory of its own ----
+
+class NodeWardenTest : public WardenTest {
+ protected:
+  void SetUp() override {
+    std::array<int, 2> sockets{};
+    std::array<int, 2> pipe{};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()), 0);
+    ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+    control_.reset(sockets[0]);
+    told_.reset(pipe[0]);
+    daemon_fd_ = pipe[1];
+    warden_ = ::fork();
+    if (warden_ == 0) {
+      control_.reset();
+      DvmInfo info;
+      info.name = "node-1";
+      info.node = "n1";
+      auto made = create_dvm_directory(base(), info);
+      ::_exit(
+          !made ? 9
+                : run_warden_of_node(sockets[1], std::move(made->directory), UniqueFd(daemon_fd_)));
+    }
+    ::close(sockets[1]);
+    ::close(pipe[1]);
+  }
+  std::string base() const { return directory_.file("base"); }
+
+  UniqueFd told_;
+  int daemon_fd_ = -1;
+};
+
+TEST_F(NodeWardenTest, TheDaemonHasTheDescriptorAloneAndTheDirectoryGoesWithIt) {
+  start_daemon(1, "echo hello >&" + std::to_string(daemon_fd_) + "; exec sleep 1000");
+  std::array<char, 16> text{};
+  ASSERT_EQ(::read(told_.get(), text.data(), text.size()), 6);
+  EXPECT_TRUE(std::filesystem::exists(base() + "/node-1/dvm.json"));
+  EXPECT_TRUE(list_dvms(base())->empty());  // it is no DVM that somebody could talk to
+  send(StopDaemon{1, kLongGraceMs});
+  expect<DaemonEnded>();
+  EXPECT_EQ(::read(told_.get(), text.data(), text.size()), 0);  // nobody else holds it
+  send(LetGo{});
+  control_.reset();
+  EXPECT_EQ(wait_for_warden(), 0);
+  EXPECT_FALSE(std::filesystem::exists(base()));
 }
 
 }  // namespace

@@ -2,17 +2,21 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <unistd.h>
 
+#include <asio/post.hpp>
 #include <csignal>
 #include <cstring>
 #include <utility>
 
 #include "base/log.hpp"
 #include "base/uri.hpp"
+#include "exec/unique_fd.hpp"
+#include "launch/daemon_blob.hpp"
 #include "rim/settings.hpp"
+#include "say/elastic.hpp"
 #include "say/finding.hpp"
+#include "say/pool.hpp"
 #include "say/starting.hpp"
 
 namespace tide::head {
@@ -21,19 +25,13 @@ namespace {
 
 constexpr auto kDirectoryLook = std::chrono::seconds(2);
 
-core::HeadConfig core_config(const HeadSetup& setup) {
+core::HeadConfig core_config(const HeadSetup& setup, const NodePlaces& places) {
   auto config = rim::head_config(setup.params);
   config.dvm_id = config.jobs.dvm_id = setup.info.dvm_id;
   config.dvm_name = setup.info.name;
-  config.one_shot = setup.options.one_shot;
-  return config;
-}
-
-net::LinkConfig links_config(const HeadSetup& setup) {
-  auto config = rim::link_config(setup.params);
-  config.dvm_id = setup.info.dvm_id;
-  config.key = setup.key;
-  config.rank = kHeadRank;
+  config.jobs.one_shot = setup.options.one_shot;
+  config.roster.tree_launch =
+      places.has_other_machines() && !setup.params.get_bool("plm_ssh_no_tree_spawn");
   return config;
 }
 
@@ -47,27 +45,24 @@ net::ClientHubConfig clients_config(const HeadSetup& setup) {
   return config;
 }
 
-launch::LocalLauncherConfig launcher_config(const HeadSetup& setup) {
-  launch::LocalLauncherConfig config;
-  config.prted_path = setup.prted_path;
-  config.log_directory = setup.info.directory + "/logs";
-  config.run_directory = setup.info.directory;
-  config.descriptor_limit = setup.descriptor_limit;
-  return config;
+void set_error(const Error& error, wire::ClientReply& reply) {
+  reply.mutable_error()->set_code(static_cast<std::uint32_t>(error.code));
+  reply.mutable_error()->set_message(error.message);
 }
 
-std::uint64_t random_number() {
-  std::uint64_t value = 0;
-  TIDE_CHECK(getrandom(&value, sizeof value, 0) == static_cast<ssize_t>(sizeof value));
-  return value;
+void add_names(const core::LaunchTarget& target, std::vector<std::string>& out) {
+  out.push_back(target.node);
+  for (const auto& below : target.below) add_names(below, out);
 }
 
 }  // namespace
 
 HeadProgram::HeadProgram(HeadSetup setup, Reports reports)
     : setup_(std::move(setup)),
+      places_(setup_.options, launch::ThisMachine::look()),
+      supply_(setup_.options, places_),
       reports_(std::move(reports)),
-      core_(core_config(setup_)),
+      core_(core_config(setup_, places_)),
       host_(io_, core_, *this, setup_.failpoints,
             static_cast<std::size_t>(setup_.params.get_int("tide_recorder_events")), counters_),
       timers_(io_, [this](core::TimerFired fired) { host_.post(fired); }),
@@ -77,7 +72,20 @@ HeadProgram::HeadProgram(HeadSetup setup, Reports reports)
                           std::move(event));
              }),
       clients_(io_, clients_config(setup_), *this),
-      launcher_(io_, launcher_config(setup_), *this),
+      launcher_(io_, launcher_config(setup_), ssh_config(setup_, places_), *this),
+      services_(
+          io_,
+          [this](core::ServiceEvent event) {
+            std::visit(
+                [this](auto&& e) {
+                  using Event = std::decay_t<decltype(e)>;
+                  if constexpr (std::is_constructible_v<core::HeadEvent, Event>) {
+                    host_.post(std::forward<decltype(e)>(e));
+                  }
+                },
+                std::move(event));
+          },
+          setup_.info.directory + "/pmix.head"),
       signals_(io_, SIGTERM, SIGINT, SIGHUP),
       directory_timer_(io_),
       client_connections_(counters_.counter("client.connections")) {}
@@ -102,12 +110,14 @@ int HeadProgram::run() {
 }
 
 Status HeadProgram::open_doors() {
-  auto endpoints = links_.listen(rim::listen_address(setup_.params));
+  auto endpoints = listen_for_daemons(setup_, places_, links_);
   if (!endpoints) return endpoints.error();
   endpoints_ = std::move(*endpoints);
-  setup_.info.uri =
+  setup_.info.system = setup_.options.system_server;
+  setup_.info.link_uri =
       compose_dvm_uri(DvmUri{setup_.info.dvm_id, kHeadRank, endpoints_.at(0).address(),
                              static_cast<std::uint16_t>(endpoints_.at(0).port())});
+  setup_.info.uri = setup_.info.link_uri;  // until PMIx is there
   if (auto written = setup_.directory.write_info(setup_.info); !written) return written;
   if (auto listening = clients_.listen(); !listening) return listening;
   return launcher_.start();
@@ -115,31 +125,103 @@ Status HeadProgram::open_doors() {
 
 void HeadProgram::start_dvm() {
   core::StartDvm start;
-  for (std::uint32_t i = 1; i <= setup_.options.nodes; ++i) {
-    start.nodes.push_back(core::NodeRequest{fmt::format("v{}", i), setup_.options.slots,
-                                            Incarnation(random_number())});
-  }
+  for (const auto& place : places_.at_start()) start.nodes.push_back(node_request(place));
   host_.post(std::move(start));
+  asio::post(io_, [this] { start_services(); });
+}
+
+// While the daemons are on their way: it takes some milliseconds, and tools can't come before.
+void HeadProgram::start_services() {
+  pmix::ServerConfig config;
+  config.nspace = setup_.info.dvm_id;
+  config.rank = kHeadRank.value();
+  config.node = short_host_name();  // tools look for a server of their own host
+  config.system_server = setup_.options.system_server;
+  if (auto started = services_.start(std::move(config)); !started) {
+    log_error("tools can't attach to the head: " + started.error().message);
+    return;
+  }
+  setup_.info.uri = services_.uri();
+  host_.post(core::ServicesStarted{services_.uri()});
+}
+
+// What others start, but for nodes of this machine: these are ours to start wherever they stand in
+// the tree, and come to `ours`.
+wire::DaemonSeed HeadProgram::seed_with_all_below(const core::LaunchTarget& target,
+                                                  std::vector<wire::DaemonSeed>& ours) const {
+  const NodePlace& place = places_.of(target.node);
+  wire::DaemonSeed seed = launch::seed_of(target);
+  seed.set_host(place.host);
+  seed.set_user(place.user);
+  for (const auto& below : target.below) {
+    auto child = seed_with_all_below(below, ours);
+    if (child.host().empty()) {
+      ours.push_back(std::move(child));
+    } else {
+      *seed.add_below() = std::move(child);
+    }
+  }
+  return seed;
 }
 
 void HeadProgram::launch_daemons(const core::LaunchDaemons& action) {
-  std::vector<launch::LaunchItem> items;
+  std::vector<wire::DaemonSeed> seeds;
   for (const auto& target : action.targets) {
-    wire::DaemonBlob blob;
-    blob.set_dvm_id(setup_.info.dvm_id);
-    blob.set_key(setup_.key);
-    blob.set_rank(target.rank.value());
-    blob.set_incarnation(target.incarnation.value());
-    blob.set_campaign(target.campaign);
-    blob.set_node(target.node);
-    for (const auto& endpoint : endpoints_) *blob.add_head() = endpoint;
-    for (const auto& [name, value] : setup_.params.explicitly_set()) {
-      (*blob.mutable_parameters())[name] = value;
-    }
-    blob.set_run_directory(setup_.info.directory);
-    items.push_back(launch::LaunchItem{target.rank, target.node, blob.SerializeAsString()});
+    auto seed = seed_with_all_below(target, seeds);
+    seeds.push_back(std::move(seed));
   }
+  std::vector<std::string> nodes;
+  for (const auto& target : action.targets) add_names(target, nodes);
+  supply_.note_started(nodes);
+  const wire::DaemonBlob common = common_blob(setup_, places_, endpoints_);
+  std::vector<launch::LaunchItem> items;
+  for (const auto& seed : seeds) items.push_back(launch_item(setup_, places_, seed, common));
   launcher_.launch(std::move(items));
+}
+
+// ---- nodes that come and go ----
+
+NodeSupply::View HeadProgram::view_of_nodes() const {
+  NodeSupply::View view;
+  for (const auto& [rank, node] : core_.roster().nodes()) {
+    view.known.insert(node.name);
+    if (node.state < core::NodeState::kLeaving) view.staying.insert(node.name);
+  }
+  wire::StatusReply changes;
+  core_.elastic().describe(changes, 0);
+  for (const auto& campaign : changes.campaigns()) {
+    view.known.insert(campaign.nodes().begin(), campaign.nodes().end());
+  }
+  return view;
+}
+
+void HeadProgram::ask_for_nodes(const core::AskForNodes& action) {
+  auto granted = supply_.grant(action, view_of_nodes());
+  if (granted) {
+    host_.post(core::NodesGranted{action.ask, std::move(*granted)});
+  } else {
+    host_.post(core::NodesRefused{action.ask, granted.error()});
+  }
+}
+
+void HeadProgram::return_nodes(const core::ReturnNodes& action) {
+  supply_.take_back(action.nodes);
+  host_.post(core::ReturnAnswered{action.number});
+}
+
+Status HeadProgram::carry_out(const wire::PoolOrder& order) {
+  if (!core_.elastic().enabled()) return say::not_elastic();
+  if (!core_.roster().ready()) return say::dvm_not_ready_to_change();
+  if (order.reclaim()) {
+    auto nodes = supply_.reclaim(order, view_of_nodes());
+    if (!nodes) return nodes.error();
+    host_.post(core::NodesReclaimed{std::move(*nodes), say::reclaimed_by_pool()});
+  } else {
+    auto nodes = supply_.push(order, view_of_nodes());
+    if (!nodes) return nodes.error();
+    host_.post(core::NodesPushed{std::move(*nodes)});
+  }
+  return ok_status();
 }
 
 // ---- actions ----
@@ -150,6 +232,8 @@ void HeadProgram::perform(core::Action action) {
         using T = std::decay_t<decltype(a)>;
         if constexpr (requires { links_.perform(std::forward<decltype(a)>(a)); }) {
           links_.perform(std::forward<decltype(a)>(a));
+        } else if constexpr (requires { services_.perform(a); }) {
+          services_.perform(a);
         } else if constexpr (std::is_same_v<T, core::StartTimer>) {
           timers_.start(a);
         } else if constexpr (std::is_same_v<T, core::Reply>) {
@@ -158,6 +242,10 @@ void HeadProgram::perform(core::Action action) {
           log_note(rim::subsystem_name(a.subsystem), a.verbosity, a.text);
         } else if constexpr (std::is_same_v<T, core::LaunchDaemons>) {
           launch_daemons(a);
+        } else if constexpr (std::is_same_v<T, core::AskForNodes>) {
+          ask_for_nodes(a);
+        } else if constexpr (std::is_same_v<T, core::ReturnNodes>) {
+          return_nodes(a);
         } else if constexpr (std::is_same_v<T, core::EndDaemon>) {
           launcher_.end(a.rank);
         } else if constexpr (std::is_same_v<T, core::Probe>) {
@@ -170,6 +258,8 @@ void HeadProgram::perform(core::Action action) {
           reply_status(std::forward<decltype(a)>(a));
         } else if constexpr (std::is_same_v<T, core::AnnounceReady>) {
           announce_ready(a);
+        } else if constexpr (std::is_same_v<T, core::NodesChanged>) {
+          describe_dvm(a.nodes, a.slots);
         } else if constexpr (std::is_same_v<T, core::Progress>) {
           log_note("plm", 1, std::string(say::first_line(a.text)));
           reports_.progress(a);
@@ -187,18 +277,25 @@ void HeadProgram::fail(core::Action action) {
     for (const auto& target : launch->targets) {
       host_.post(core::DaemonLaunchFailed{target.rank, "failpoint"});
     }
+  } else if (const auto* ask = std::get_if<core::AskForNodes>(&action)) {
+    host_.post(core::NodesRefused{ask->ask, say::resource_manager_failed("failpoint")});
   }
 }
 
 void HeadProgram::announce_ready(const core::AnnounceReady& action) {
-  setup_.info.nodes = action.nodes;
-  setup_.info.slots = action.slots;
   setup_.info.ready = true;
+  describe_dvm(action.nodes, action.slots);
+  starter_.reset();
+  reports_.ready(setup_.info);
+}
+
+// For whoever looks for DVMs and does not ask their heads.
+void HeadProgram::describe_dvm(std::uint32_t nodes, std::uint32_t slots) {
+  setup_.info.nodes = nodes;
+  setup_.info.slots = slots;
   if (auto written = setup_.directory.write_info(setup_.info); !written) {
     log_error(written.error().message);
   }
-  starter_.reset();
-  reports_.ready(setup_.info);
 }
 
 void HeadProgram::reply_from_rim(const core::ReplyFromRim& action) {
@@ -216,14 +313,18 @@ void HeadProgram::reply_from_rim(const core::ReplyFromRim& action) {
     for (const auto& line : host_.recorder().lines()) {
       reply.mutable_recorder()->add_lines(fmt::format("{} {}", line.time_ms, line.text));
     }
+  } else if (action.request.has_pool()) {
+    if (const auto done = carry_out(action.request.pool()); done) {
+      reply.mutable_done();
+    } else {
+      set_error(done.error(), reply);
+    }
   } else if (setup_.failpoints.lookup(action.request.release().name())) {
     host_.release(action.request.release().name());  // the daemons were told, too
     reply.mutable_done();
   } else {
-    const Error error =
-        say::no_such_failpoint(action.request.release().name(), setup_.failpoints.names());
-    reply.mutable_error()->set_code(static_cast<std::uint32_t>(error.code));
-    reply.mutable_error()->set_message(error.message);
+    set_error(say::no_such_failpoint(action.request.release().name(), setup_.failpoints.names()),
+              reply);
   }
   clients_.send(action.client, reply, {});
 }
@@ -237,6 +338,11 @@ void HeadProgram::reply_status(core::ReplyStatus action) {
   counters_.gauge("log.dropped_lines").set(static_cast<std::int64_t>(log_dropped_lines()));
   counters_.gauge("link.refused").set(static_cast<std::int64_t>(links_.refused()));
   counters_.gauge("client.refused").set(static_cast<std::int64_t>(clients_.refused()));
+  const auto& changes = core_.elastic().counts();
+  counters_.gauge("elastic.grows").set(static_cast<std::int64_t>(changes.grows));
+  counters_.gauge("elastic.shrinks").set(static_cast<std::int64_t>(changes.shrinks));
+  counters_.gauge("elastic.rollbacks").set(static_cast<std::int64_t>(changes.rollbacks));
+  counters_.gauge("jobs.held").set(static_cast<std::int64_t>(core_.jobs().held()));
   counters_.gauge("jobs.submitted").set(static_cast<std::int64_t>(core_.jobs().submitted()));
   for (const auto& counter : counters_.snapshot()) {
     auto* row = status->add_counters();
@@ -270,11 +376,29 @@ void HeadProgram::on_daemon_launch_failed(Rank rank, std::string text) {
 void HeadProgram::on_daemon_exited(Rank rank, std::string text) {
   host_.post(core::DaemonExited{rank, std::move(text)});
 }
+// On whoever debugs daemons nothing is lost that they say. In the background nobody sees standard
+// error.
+void HeadProgram::on_daemon_output(Rank rank, std::string_view text) {
+  const auto& nodes = core_.roster().nodes();
+  const auto node = nodes.find(rank);
+  if (!setup_.options.daemonize || node == nodes.end()) {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    return;
+  }
+  const std::string path = dvm_log_path(setup_.info.directory, node->second.name);
+  const exec::UniqueFd log(
+      open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!log.is_open() || write(log.get(), text.data(), text.size()) < 0) {
+    log_warning(system_error("cannot write " + path, errno).message);
+  }
+}
 void HeadProgram::on_warden_lost(std::string text) {
   log_error("the warden of the local nodes was lost: " + text);
   // Nobody is left to report the daemons' ends; they were told to end by losing their parent.
   std::vector<Rank> ranks;
-  for (const auto& [rank, node] : core_.roster().nodes()) ranks.push_back(rank);
+  for (const auto& [rank, node] : core_.roster().nodes()) {
+    if (places_.of(node.name).host.empty()) ranks.push_back(rank);
+  }
   for (const Rank rank : ranks) host_.post(core::DaemonExited{rank, "its warden was lost"});
   host_.post(core::EndRequested{"the warden of the local nodes was lost"});
 }
@@ -344,6 +468,7 @@ void HeadProgram::begin_exit(const core::Exit& action) {
 
 // Last of all the clients: who waits for the end is answered when everything is gone.
 void HeadProgram::on_shutdown_done() {
+  services_.stop();
   if (auto removed = setup_.directory.remove(); !removed) log_error(removed.error().message);
   clients_.shutdown();
   signals_.cancel();

@@ -15,26 +15,17 @@
 #include "base/dvm_directory.hpp"
 #include "base/params.hpp"
 #include "core/head_core.hpp"
-#include "head/options.hpp"
-#include "launch/local_launcher.hpp"
+#include "head/head_setup.hpp"
+#include "head/node_places.hpp"
+#include "head/node_supply.hpp"
+#include "launch/mixed_launcher.hpp"
 #include "net/client_hub.hpp"
 #include "rim/core_host.hpp"
 #include "rim/link_port.hpp"
+#include "rim/service_port.hpp"
 #include "rim/timer_wheel.hpp"
 
 namespace tide::head {
-
-struct HeadSetup {
-  HeadOptions options;
-  Params params;
-  Failpoints failpoints;
-  DvmInfo info;
-  DvmDirectory& directory;  // of this DVM; exists and is held by us
-  std::string key;          // fresh for this DVM
-  std::string prted_path;
-  std::uint64_t descriptor_limit = 0;  // the soft limit that the head was started with
-  int starter_fd = -1;  // a pipe whose reader waits for the DVM to be ready; -1: nobody waits
-};
 
 class HeadProgram : private rim::RimEffects,
                     private net::ClientHandler,
@@ -62,13 +53,22 @@ class HeadProgram : private rim::RimEffects,
   void on_daemon_started(Rank rank, pid_t pid) override;
   void on_daemon_launch_failed(Rank rank, std::string text) override;
   void on_daemon_exited(Rank rank, std::string text) override;
+  void on_daemon_output(Rank rank, std::string_view text) override;
   void on_warden_lost(std::string text) override;
   void on_shutdown_done() override;
 
   Status open_doors();
   void start_dvm();
+  void start_services();
+  wire::DaemonSeed seed_with_all_below(const core::LaunchTarget& target,
+                                       std::vector<wire::DaemonSeed>& ours) const;
   void launch_daemons(const core::LaunchDaemons& action);
+  [[nodiscard]] NodeSupply::View view_of_nodes() const;
+  void ask_for_nodes(const core::AskForNodes& action);
+  void return_nodes(const core::ReturnNodes& action);
+  Status carry_out(const wire::PoolOrder& order);
   void announce_ready(const core::AnnounceReady& action);
+  void describe_dvm(std::uint32_t nodes, std::uint32_t slots);
   void reply_from_rim(const core::ReplyFromRim& action);
   void reply_status(core::ReplyStatus action);
   void begin_exit(const core::Exit& action);
@@ -78,6 +78,8 @@ class HeadProgram : private rim::RimEffects,
   void watch_directory();
 
   HeadSetup setup_;
+  NodePlaces places_;
+  NodeSupply supply_;
   Reports reports_;
   asio::io_context io_;
   Counters counters_;
@@ -86,7 +88,8 @@ class HeadProgram : private rim::RimEffects,
   rim::TimerWheel timers_;
   rim::LinkPort links_;
   net::ClientHub clients_;
-  launch::LocalLauncher launcher_;
+  launch::MixedLauncher launcher_;
+  rim::ServicePort services_;
   asio::signal_set signals_;
   std::unique_ptr<asio::posix::stream_descriptor> keepalive_;
   std::array<char, 16> keepalive_byte_{};

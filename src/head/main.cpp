@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -15,23 +16,31 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "base/log.hpp"
 #include "base/standard_descriptors.hpp"
 #include "exec/descriptor_limit.hpp"
 #include "exec/orphans.hpp"
+#include "head/check_program.hpp"
 #include "head/daemonize.hpp"
 #include "head/head_program.hpp"
+#include "head/node_places.hpp"
 #include "head/options.hpp"
+#include "say/checking.hpp"
 #include "say/command_line.hpp"
 #include "say/running.hpp"
 #include "say/starting.hpp"
+#include "wire/exit_status.hpp"
 
 namespace tide::head {
 namespace {
 
+// What people called: `tide check` is this program with --check as its first word.
+const char* program_name = "prte";
+
 void complain(const std::string& text) {
-  std::fprintf(stderr, "prte: %s\n", text.c_str());
+  std::fprintf(stderr, "%s: %s\n", program_name, text.c_str());
 }
 
 int fail(const std::string& text, int status = 1) {
@@ -80,6 +89,9 @@ Result<NewDvm> take_directory(const HeadOptions& options, const Params& params) 
   for (const char byte : *salt) hex += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   DvmInfo info;
   info.name = options.dvm_name.empty() ? fmt::format("dvm-{}", getpid()) : options.dvm_name;
+  if (options.check) {
+    info.name = info.node = fmt::format("check-{}", getpid());  // for no client to find
+  }
   info.dvm_id = fmt::format("tide-{}-{}-{}", short_host_name(), getpid(), hex);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   info.started_unix_ms = static_cast<std::uint64_t>(
@@ -131,14 +143,18 @@ void announce(const HeadOptions& options, const DvmInfo& info, ReadyPipe& pipe) 
 }
 
 // Better said before the start than by whichever daemon is the first to find none left.
-Status enough_descriptors(std::uint32_t nodes) {
-  constexpr std::uint64_t kOfItsOwn = 32;
-  constexpr std::uint64_t kPerNode = 2;  // while it moves in the tree
+Status enough_descriptors(const HeadOptions& options, const Params& params) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return system_error("no limit on open files", errno);
-  const std::uint64_t needed = kOfItsOwn + kPerNode * nodes;
+  const NodePlaces places(options, launch::ThisMachine::look());
+  const auto at_once = static_cast<std::size_t>(params.get_int("plm_ssh_num_concurrent"));
+  const std::size_t sessions = options.stay_attached
+                                   ? places.on_other_machines()
+                                   : std::min(places.on_other_machines(), at_once);
+  const std::size_t nodes = places.all().size();
+  const std::uint64_t needed = descriptors_needed(nodes, sessions);
   if (limit.rlim_cur >= needed) return ok_status();
-  return say::too_few_descriptors(nodes, needed, limit.rlim_cur);
+  return say::too_few_descriptors(static_cast<std::uint32_t>(nodes), needed, limit.rlim_cur);
 }
 
 // From before there is anything to clean up until the program listens to them, signals wait.
@@ -186,10 +202,44 @@ int serve_in(HeadSetup setup, ReadyPipe& pipe, SignalsWait& signals) {
   return status;
 }
 
+// To standard output, and whether it got there.
+bool print(const std::string& text) {
+  return std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+}
+
+int check_in(HeadSetup setup, SignalsWait& signals) {
+  const HeadOptions options = setup.options;
+  LogConfig log{.path = dvm_log_path(setup.info.directory, "head"),
+                .program = "prte",
+                .node = "head",
+                .verbosity = log_verbosity(setup.params)};
+  if (auto started = log_init(std::move(log)); !started) return fail(started.error().message);
+  CheckProgram program(std::move(setup), [&options](const CheckedHost& host, std::size_t done,
+                                                    std::size_t all) {
+    if (!options.show_progress) return;
+    std::fprintf(stderr, "%s\n", say::check_progress(host.name, host.failure, done, all).c_str());
+  });
+  signals.end();
+  const Status ran = program.run();
+  log_shutdown();
+  if (!ran) return fail(ran.error().message);
+  const auto hosts = program.results();
+  if (const auto signal = program.interrupted_by()) {
+    return fail(say::check_interrupted(*signal, program.settled(), hosts.size()),
+                exit_status_of_signal(*signal));
+  }
+  const std::string found = options.json ? check_json(hosts) : check_text(hosts, program.untried());
+  if (!print(found)) return fail(say::answer_not_written(errno));
+  const bool all_usable = std::ranges::all_of(hosts, &CheckedHost::usable);
+  return all_usable ? kExitSuccess : kExitFailure;
+}
+
 int serve(const HeadOptions& options, Params params, Failpoints failpoints, ReadyPipe& pipe) {
   auto raised = exec::raise_descriptor_limit();
   if (!raised) return fail(raised.error().message);
-  if (auto enough = enough_descriptors(options.nodes); !enough) return fail(enough.error().message);
+  if (auto enough = enough_descriptors(options, params); !enough) {
+    return fail(enough.error().message);
+  }
   auto prted = sibling("prted");
   if (!prted) return fail(prted.error().message);
   for (const auto& where : {options.report_uri, options.report_pid}) {
@@ -200,10 +250,11 @@ int serve(const HeadOptions& options, Params params, Failpoints failpoints, Read
   SignalsWait signals;
   auto dvm = take_directory(options, params);
   if (!dvm) return fail(dvm.error().message);
-  const int status =
-      serve_in({options, std::move(params), std::move(failpoints), dvm->info, dvm->directory,
-                std::move(*key), std::move(*prted), *raised, pipe.fd()},
-               pipe, signals);
+  HeadSetup setup{options,           std::move(params), std::move(failpoints),
+                  dvm->info,         dvm->directory,    std::move(*key),
+                  std::move(*prted), *raised,           pipe.fd()};
+  const int status = options.check ? check_in(std::move(setup), signals)
+                                   : serve_in(std::move(setup), pipe, signals);
   // Gone already after an orderly end; a start that failed early leaves it.
   if (auto removed = dvm->directory.remove(); !removed) {
     complain(removed.error().message);
@@ -220,19 +271,22 @@ int main(int argc, char** argv) {
   // It would write a line for every bad message that a peer sends; ours are rate-limited.
   google::protobuf::SetLogHandler(nullptr);
   open_missing_standard_descriptors();
+  if (argc > 1 && std::string_view(argv[1]) == "--check") program_name = "tide check";
   auto parsed = parse_options(argc, argv);
-  if (!parsed) return fail(say::usage("prte", parsed.error().message), 2);
-  if (parsed->print) {
-    const bool printed = std::fputs(parsed->print->c_str(), stdout) >= 0 && fflush(stdout) == 0;
-    return printed ? 0 : fail(say::answer_not_written(errno));
-  }
+  if (!parsed) return fail(say::usage(program_name, parsed.error().message), 2);
+  if (parsed->print) return print(*parsed->print) ? 0 : fail(say::answer_not_written(errno));
   auto params = Params::load(standard_param_inputs(parsed->options.params, environ));
   if (!params) return fail(params.error().message, 2);
+  parsed->options.elastic = params->get_bool("prte_elastic_mode");
+  if (const auto pool = check_pool(parsed->options); !pool) {
+    return fail(say::usage(program_name, pool.error().message), 2);
+  }
+  limit_size(parsed->options, static_cast<std::size_t>(params->get_int("prte_max_vm_size")));
   auto failpoints = Failpoints::parse(params->get_string("tide_failpoint"));
   if (!failpoints) return fail(failpoints.error().message, 2);
   std::signal(SIGPIPE, SIG_IGN);
   ReadyPipe pipe;
-  if (parsed->options.daemonize) {
+  if (parsed->options.daemonize && !parsed->options.check) {
     auto forked = daemonize(pipe);
     if (!forked) return fail(forked.error().message);
     if (*forked) return **forked;  // the parent: the child is ready, or has failed

@@ -10,7 +10,9 @@
 
 #include "base/run_directory.hpp"
 #include "base/text.hpp"
+#include "say/checking.hpp"
 #include "say/command_line.hpp"
+#include "say/pool.hpp"
 
 namespace tide::head {
 
@@ -24,7 +26,22 @@ constexpr std::string_view kHelp = R"(prte: start a DVM (a distributed virtual m
 Usage: prte [options]
 
   --nodes N             virtual nodes v1…vN on this machine (default 1)
-  --slots N             slots per node (default: as prte_set_default_slots says, the cores)
+  --host, -H LIST       the machines of the DVM: a,b:2,node[01-04], on each at most so many slots
+  --hostfile FILE       the same from a file, a host on each line: node1 slots=4 max-slots=8
+  --machinefile FILE    the same as --hostfile; with --host too, --host chooses among them
+  --default-hostfile FILE
+                        the machines there are; --hostfile and --host choose among them
+  --slots N             slots of nodes for which none are given (default: see --set-slots)
+  --set-slots WHAT      cores (the default), sockets, hwthreads or a number: the slots of nodes
+                        for which none are given
+  --max-vm-size N       take no more than N nodes, the first ones
+  --elastic             the DVM can grow and shrink while it runs (tide grow, tide shrink); the same as
+                        --prtemca prte_elastic_mode 1
+  --pool N              N virtual nodes more, named on after the first, that it can grow by
+  --pool-hostfile FILE  machines that it can grow by
+  --check               try every host as a start would, say what was found there, and start no DVM;
+                        'tide check' is this
+  --json                with --check: for programs
   --dvm NAME            a name for the DVM: a small letter, then up to 31 small letters, digits,
                         - and _
   --daemonize           go to the background once the DVM is ready
@@ -34,6 +51,13 @@ Usage: prte [options]
   --report-pid F|-|+    the same for the process number
   --keepalive FD        end when this inherited pipe closes
   --ready-fd FD         write one byte K to this inherited pipe when ready
+  --prefix DIR          other machines have prted in DIR/bin; else it is looked for where it is here
+  --noprefix            other machines have prted in their PATH
+  --launch-agent CMD    run CMD on other machines, in place of prted
+  --leave-session-attached, --debug-daemons
+                        daemons write to standard error, and not to logs; with --daemonize to
+                        logs on this machine; sessions on other machines stay
+  --system-server       be the DVM of this machine for tools that name no other
   --one-shot            end when the jobs that were submitted have ended
   --prtemca NAME VALUE  set a parameter ('prte_info' lists them)
   -v, --verbose, --no-aggregate-help, --allow-run-as-root
@@ -45,22 +69,24 @@ Examples:
   prte --daemonize --nodes 4              four nodes in the background
   prte --nodes 8 --slots 2 --dvm work     eight nodes with two slots each, named 'work'
   prte --nodes 16 --prtemca rml_radix 2   a deep tree
+  prte --host node1:4,node2               two machines, four slots on the first
+  prte --hostfile nodes.txt --host ^node7 all of a file but one
+  prte --elastic --nodes 2 --pool 6       two nodes that can become eight
+  prte --check --hostfile nodes.txt       are all of them usable?
   prun -n 4 hostname                      run something in it
   pterm                                   end it
 )";
 
 // Options of the wider command surface that this head does not have.
-constexpr std::array<std::string_view, 16> kNotBuilt = {
-    "--system-server", "--set-sid",          "--singleton", "--max-vm-size",
-    "--launch-agent",  "--prefix",           "--noprefix",  "--leave-session-attached",
-    "--debug-daemons", "--uniform-nodes",    "--host",      "--hostfile",
-    "--machinefile",   "--default-hostfile", "--display",   "--forward-signals"};
+constexpr std::array<std::string_view, 5> kNotBuilt = {
+    "--set-sid", "--singleton", "--uniform-nodes", "--display", "--forward-signals"};
 
 struct OptionRow {
   std::string_view name;
   std::string_view value_names;
   int values;
   std::function<Status(HeadOptions&, std::span<const std::string>)> apply;
+  bool often = false;
 };
 
 Result<std::int64_t> number(std::string_view option, const std::string& text, std::int64_t low,
@@ -98,6 +124,41 @@ auto text(std::string HeadOptions::* member) {
   };
 }
 
+// Where nothing would mean that the option was not given.
+auto some_text(std::string_view option, std::string_view value_name,
+               std::string HeadOptions::* member) {
+  return [=](HeadOptions& options, std::span<const std::string> values) -> Status {
+    if (trim(values[0]).empty()) return say::empty_value(option, value_name);
+    options.*member = values[0];
+    return ok_status();
+  };
+}
+
+auto hosts_from(std::vector<std::string> rm::HostArguments::* member) {
+  return [member](HeadOptions& options, std::span<const std::string> values) -> Status {
+    (options.named.*member).push_back(values[0]);
+    return ok_status();
+  };
+}
+
+// Another way to write a parameter.
+auto parameter(const char* name) {
+  return [name](HeadOptions& options, std::span<const std::string> values) -> Status {
+    options.params.emplace_back(name, values[0]);
+    return ok_status();
+  };
+}
+
+Status make_elastic(HeadOptions& options, std::span<const std::string> /*values*/) {
+  options.params.emplace_back("prte_elastic_mode", "1");
+  return ok_status();
+}
+
+Status take_pool_hostfile(HeadOptions& options, std::span<const std::string> values) {
+  options.pool_hostfiles.push_back(values[0]);
+  return ok_status();
+}
+
 // What scripts pass and what changes nothing here.
 Status ignored(HeadOptions& /*options*/, std::span<const std::string> /*values*/) {
   return ok_status();
@@ -113,6 +174,19 @@ const std::vector<OptionRow>& rows() {
        number_into(
            "--slots", 1, kMaxSlots,
            [](HeadOptions& o, std::int64_t v) { o.slots = static_cast<std::uint32_t>(v); })},
+      {"--elastic", "", 0, make_elastic},
+      {"--pool", "N", 1,
+       number_into(
+           "--pool", 1, kMaxNodes,
+           [](HeadOptions& o, std::int64_t v) { o.pool_nodes = static_cast<std::uint32_t>(v); })},
+      {"--pool-hostfile", "FILE", 1, take_pool_hostfile, true},
+      {"--host", "NODE[:SLOTS],…", 1, hosts_from(&rm::HostArguments::host_lists), true},
+      {"-H", "NODE[:SLOTS],…", 1, hosts_from(&rm::HostArguments::host_lists), true},
+      {"--hostfile", "FILE", 1, hosts_from(&rm::HostArguments::hostfiles), true},
+      {"--machinefile", "FILE", 1, hosts_from(&rm::HostArguments::hostfiles), true},
+      {"--default-hostfile", "FILE", 1, hosts_from(&rm::HostArguments::default_hostfiles)},
+      {"--set-slots", "WHAT", 1, parameter("prte_set_default_slots")},
+      {"--max-vm-size", "N", 1, parameter("prte_max_vm_size")},
       {"--keepalive", "FD", 1,
        number_into("--keepalive", 0, 1 << 20,
                    [](HeadOptions& o, std::int64_t v) { o.keepalive_fd = static_cast<int>(v); })},
@@ -128,13 +202,22 @@ const std::vector<OptionRow>& rows() {
        [](HeadOptions& options, std::span<const std::string> values) -> Status {
          options.params.emplace_back(values[0], values[1]);
          return ok_status();
-       }},
+       },
+       true},
       {"--report-uri", "F|-|+", 1, text(&HeadOptions::report_uri)},
       {"--report-pid", "F|-|+", 1, text(&HeadOptions::report_pid)},
+      {"--check", "", 0, flag(&HeadOptions::check)},
+      {"--json", "", 0, flag(&HeadOptions::json)},
       {"--daemonize", "", 0, flag(&HeadOptions::daemonize)},
       {"--show-progress", "", 0, flag(&HeadOptions::show_progress)},
       {"--no-ready-msg", "", 0, flag(&HeadOptions::no_ready_message)},
       {"--one-shot", "", 0, flag(&HeadOptions::one_shot)},
+      {"--system-server", "", 0, flag(&HeadOptions::system_server)},
+      {"--prefix", "DIR", 1, some_text("--prefix", "DIR", &HeadOptions::prefix)},
+      {"--noprefix", "", 0, flag(&HeadOptions::no_prefix)},
+      {"--launch-agent", "CMD", 1, some_text("--launch-agent", "CMD", &HeadOptions::launch_agent)},
+      {"--leave-session-attached", "", 0, flag(&HeadOptions::stay_attached)},
+      {"--debug-daemons", "", 0, flag(&HeadOptions::stay_attached)},
       {"--verbose", "", 0, ignored},
       {"-v", "", 0, ignored},
       {"--no-aggregate-help", "", 0, ignored},
@@ -145,8 +228,7 @@ const std::vector<OptionRow>& rows() {
 
 Error unknown_option(const std::string& given) {
   for (const auto name : kNotBuilt) {
-    if (given == name)
-      return say::unbuilt_option(given, "--nodes N, virtual nodes on this machine");
+    if (given == name) return say::unbuilt_option(given, "");
   }
   std::vector<std::string_view> names;
   for (const auto& row : rows()) names.push_back(row.name);
@@ -181,6 +263,30 @@ std::vector<std::string> normalise(int argc, const char* const* argv) {
   return out;
 }
 
+Result<std::vector<rm::Host>> hosts_of(const rm::HostArguments& named, std::uint32_t slots) {
+  auto hosts = rm::find_hosts(named);
+  if (!hosts) return hosts;
+  for (auto& host : *hosts) {
+    if (host.slots > 0) continue;
+    host.slots = host.max_slots > 0 ? std::min(slots, host.max_slots) : slots;
+  }
+  return hosts;
+}
+
+Status find_hosts(HeadOptions& options, bool gave_nodes) {
+  if (!options.pool_hostfiles.empty()) {
+    auto pool = hosts_of({{}, options.pool_hostfiles, {}}, options.slots);
+    if (!pool) return pool.error();
+    options.pool_hosts = std::move(*pool);
+  }
+  if (options.named.empty()) return options.check ? Status(say::check_needs_hosts()) : ok_status();
+  if (gave_nodes) return say::nodes_and_hosts(options.named.first_option());
+  auto hosts = hosts_of(options.named, options.slots);
+  if (!hosts) return hosts.error();
+  options.hosts = std::move(*hosts);
+  return ok_status();
+}
+
 }  // namespace
 
 Result<ParsedOptions> parse_options(int argc, const char* const* argv) {
@@ -195,7 +301,7 @@ Result<ParsedOptions> parse_options(int argc, const char* const* argv) {
     }
     const OptionRow* found = find_row(word);
     if (found == nullptr) return unknown_option(word);
-    const bool repeatable = found->values != 1;
+    const bool repeatable = found->often || found->values == 0;
     for (const auto earlier : seen) {
       if (earlier == found->name && !repeatable) return say::given_twice(word);
     }
@@ -209,7 +315,26 @@ Result<ParsedOptions> parse_options(int argc, const char* const* argv) {
     if (!applied) return applied.error();
     i += count;
   }
+  const bool gave_nodes = std::ranges::find(seen, "--nodes") != seen.end();
+  if (auto found = find_hosts(parsed.options, gave_nodes); !found) return found.error();
   return parsed;
+}
+
+Status check_pool(const HeadOptions& options) {
+  const bool of_hosts = !options.pool_hosts.empty();
+  if (options.pool_nodes == 0 && !of_hosts) return ok_status();
+  if (!options.elastic) return say::pool_without_elastic(of_hosts ? "--pool-hostfile" : "--pool");
+  if (options.pool_nodes > 0 && !options.hosts.empty()) {
+    return say::pool_of_virtual_nodes_and_hosts();
+  }
+  if (of_hosts && options.hosts.empty()) return say::pool_hostfile_without_hosts();
+  return ok_status();
+}
+
+void limit_size(HeadOptions& options, std::size_t most) {
+  if (most == 0) return;
+  options.nodes = static_cast<std::uint32_t>(std::min<std::size_t>(options.nodes, most));
+  if (options.hosts.size() > most) options.hosts.resize(most);
 }
 
 }  // namespace tide::head

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/test_files.hpp"
+
 namespace tide::head {
 namespace {
 
@@ -30,9 +32,9 @@ TEST(HeadOptions, ValuesAreTakenAsTheyAre) {
   const auto parsed = parse({"--prtemca", "prte_tmpdir_base", "--a=b", "--prtemca=x", "-12",
                              "--report-uri", "-uri", "--report-pid=-p=id"});
   ASSERT_TRUE(parsed) << parsed.error().message;
-  EXPECT_THAT(
-      parsed->options.params,
-      testing::ElementsAre(testing::Pair("prte_tmpdir_base", "--a=b"), testing::Pair("x", "-12")));
+  EXPECT_THAT(parsed->options.params,
+              ::testing::ElementsAre(::testing::Pair("prte_tmpdir_base", "--a=b"),
+                                     ::testing::Pair("x", "-12")));
   EXPECT_EQ(parsed->options.report_uri, "-uri");
   EXPECT_EQ(parsed->options.report_pid, "-p=id");
 }
@@ -41,7 +43,7 @@ TEST(HeadOptions, RefusesWithAReason) {
   const auto refused = [](std::vector<const char*> words, const char* part) {
     const auto parsed = parse(std::move(words));
     ASSERT_FALSE(parsed);
-    EXPECT_THAT(parsed.error().message, testing::HasSubstr(part));
+    EXPECT_THAT(parsed.error().message, ::testing::HasSubstr(part));
   };
   refused({"--nodes", "0"}, "between 1 and");
   refused({"--nodes", "many"}, "'many'");
@@ -49,14 +51,82 @@ TEST(HeadOptions, RefusesWithAReason) {
   refused({"--nodes", "1", "--nodes", "2"}, "twice");
   refused({"--prtemca", "rml_radix"}, "--prtemca NAME VALUE");
   refused({"--node", "2"}, "did you mean --nodes");
-  refused({"--hostfile", "x"}, "not built yet; what there is: --nodes");
+  refused({"--singleton", "x"}, "not built yet");
+  refused({"--hostfile", "/nowhere/x"}, "the hostfile '/nowhere/x' can't be read: No such file");
+  refused({"--host", "a,,b"}, "--host, column 3: ''");
+  refused({"--nodes", "2", "--host", "a"}, "--nodes makes nodes of this machine, and --host");
+  refused({"--default-hostfile", "a", "--default-hostfile", "b"}, "twice");
   refused({"--dvm", "No Name"}, "No Name");
+  refused({"--check"}, "a check needs hosts");
+}
+
+TEST(HeadOptions, HostsAreReadFromListsAndFiles) {
+  const tide::testing::TemporaryDirectory directory;
+  const std::string file = directory.file("nodes");
+  tide::testing::write_text(file, "n1 slots=4 max-slots=6\nme@n2\nn3\n");
+  auto parsed = parse({"--hostfile", file.c_str(), "--host", "n1:2,n2", "--slots", "3"});
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_THAT(parsed->options.hosts,
+              ::testing::ElementsAre(rm::Host{"n1", "", 2, 6}, rm::Host{"n2", "me", 3, 0}));
+  limit_size(parsed->options, 1);
+  EXPECT_THAT(parsed->options.hosts, ::testing::SizeIs(1));
+
+  parsed = parse({"-H", "a,b:2", "--host", "c", "--set-slots", "sockets", "--max-vm-size", "2"});
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_THAT(parsed->options.hosts,
+              ::testing::ElementsAre(rm::Host{"a", "", 0, 0}, rm::Host{"b", "", 2, 0},
+                                     rm::Host{"c", "", 0, 0}));
+  EXPECT_THAT(parsed->options.params,
+              ::testing::ElementsAre(::testing::Pair("prte_set_default_slots", "sockets"),
+                                     ::testing::Pair("prte_max_vm_size", "2")));
+}
+
+TEST(HeadOptions, APoolGoesWithAnElasticDvmOfItsKind) {
+  const tide::testing::TemporaryDirectory directory;
+  const std::string file = directory.file("pool");
+  tide::testing::write_text(file, "n3 slots=4\nn4\n");
+  const auto trouble = [](std::vector<const char*> words, bool elastic) -> std::string {
+    auto parsed = parse(std::move(words));
+    if (!parsed) return parsed.error().message;
+    parsed->options.elastic = elastic;
+    const auto checked = check_pool(parsed->options);
+    return checked ? "" : checked.error().message;
+  };
+  using ::testing::HasSubstr;
+  EXPECT_EQ(trouble({"--nodes", "2", "--pool", "6"}, true), "");
+  EXPECT_EQ(trouble({"--host", "a", "--pool-hostfile", file.c_str()}, true), "");
+  EXPECT_THAT(trouble({"--pool", "6"}, false), HasSubstr("try: --elastic"));
+  EXPECT_THAT(trouble({"--host", "a", "--pool-hostfile", file.c_str()}, false),
+              HasSubstr("--pool-hostfile is for a DVM that grows"));
+  EXPECT_THAT(trouble({"--host", "a", "--pool", "6"}, true), HasSubstr("--pool-hostfile FILE"));
+  EXPECT_THAT(trouble({"--pool-hostfile", file.c_str()}, true), HasSubstr("--host or --hostfile"));
+  EXPECT_THAT(trouble({"--pool-hostfile", "/nowhere/x"}, true), HasSubstr("can't be read"));
+  EXPECT_THAT(trouble({"--pool", "0"}, true), HasSubstr("between 1 and"));
+
+  const auto parsed =
+      parse({"--elastic", "--host", "a", "--pool-hostfile", file.c_str(), "--slots", "2"});
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_THAT(parsed->options.pool_hosts,
+              ::testing::ElementsAre(rm::Host{"n3", "", 4, 0}, rm::Host{"n4", "", 2, 0}));
+  EXPECT_THAT(parsed->options.params,
+              ::testing::ElementsAre(::testing::Pair("prte_elastic_mode", "1")));
+}
+
+TEST(HeadOptions, WhatIsGivenHasSomethingInIt) {
+  for (const char* option : {"--launch-agent", "--prefix"}) {
+    for (const char* nothing : {"", " "}) {
+      const auto parsed = parse({option, nothing});
+      ASSERT_FALSE(parsed) << option;
+      EXPECT_THAT(parsed.error().message,
+                  ::testing::HasSubstr(std::string("the value of ") + option + " is empty"));
+    }
+  }
 }
 
 TEST(HeadOptions, HelpShowsExamples) {
   const auto parsed = parse({"--help"});
   ASSERT_TRUE(parsed && parsed->print);
-  EXPECT_THAT(*parsed->print, testing::HasSubstr("Examples:"));
+  EXPECT_THAT(*parsed->print, ::testing::HasSubstr("Examples:"));
 }
 
 }  // namespace

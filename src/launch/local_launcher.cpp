@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <array>
@@ -32,6 +33,14 @@ std::string with_last_words(std::string text, const std::string& log_path,
   return text;
 }
 
+bool runs(pid_t pid, const std::string& program) {
+  struct stat running{};
+  struct stat wanted{};
+  const std::string path = "/proc/" + std::to_string(pid) + "/exe";
+  return ::stat(path.c_str(), &running) == 0 && ::stat(program.c_str(), &wanted) == 0 &&
+         running.st_dev == wanted.st_dev && running.st_ino == wanted.st_ino;
+}
+
 }  // namespace
 
 LocalLauncher::LocalLauncher(asio::io_context& io, LocalLauncherConfig config,
@@ -50,9 +59,11 @@ Status LocalLauncher::start() {
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return system_error("no subreaper", errno);
   const std::string log_path = config_.log_directory + "/warden.log";
   warden_log_begin_ = log_size(log_path);
-  const exec::UniqueFd log(::open(log_path.c_str(),
-                                  O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY,
-                                  kLogMode));
+  const exec::UniqueFd log(
+      config_.attached
+          ? ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)
+          : ::open(log_path.c_str(),
+                   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, kLogMode));
   if (!log.is_open()) return system_error("cannot open " + log_path, errno);
   const exec::UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!null.is_open()) return system_error("cannot open /dev/null", errno);
@@ -106,7 +117,7 @@ void LocalLauncher::launch_one(LaunchItem item) {
   command.id = item.rank.value();
   command.argv = {config_.prted_path, "--node", item.node};
   command.argv.insert(command.argv.end(), config_.extra_args.begin(), config_.extra_args.end());
-  command.log_path = config_.log_directory + "/" + item.node + ".log";
+  if (!config_.attached) command.log_path = config_.log_directory + "/" + item.node + ".log";
   command.blob = std::move(blob);
   daemons_[item.rank] = Daemon{command.log_path, log_size(command.log_path)};
   send(std::move(command));
@@ -224,7 +235,8 @@ void LocalLauncher::warden_ended() {
 }
 
 // Orphans of jobs are ended at once. Daemons got SIGTERM by losing the warden and have the grace
-// period, unless they are stopped: then the end of it is what ends them.
+// period, unless they are stopped: then the end of it is what ends them. So have those that came to
+// us from an agent that ran on this machine: they end by themselves, and remove their directories.
 void LocalLauncher::begin_clearing() {
   clearing_ = true;
   const auto now = Clock::now();
@@ -242,7 +254,9 @@ void LocalLauncher::clear() {
   for (const auto& [rank, daemon] : daemons_) {
     if (daemon.pid != 0 && ::waitpid(daemon.pid, nullptr, WNOHANG) == 0) living.insert(daemon.pid);
   }
-  exec::end_children_unless([&](pid_t pid) { return patient && living.contains(pid); });
+  exec::end_children_unless([&](pid_t pid) {
+    return patient && (living.contains(pid) || runs(pid, config_.prted_path));
+  });
   if (!exec::has_children() || now >= kill_daemons_at_ + kLastWait) return cleared();
   pace_.looked(now, true);
   clear_timer_.expires_at(pace_.next());

@@ -17,37 +17,13 @@
 #include <string>
 #include <vector>
 
-#include "base/ids.hpp"
-#include "base/result.hpp"
 #include "exec/orphans.hpp"
 #include "exec/process_spawner.hpp"
 #include "exec/secret.hpp"
 #include "exec/warden_protocol.hpp"
+#include "launch/launcher.hpp"
 
 namespace tide::launch {
-
-// What the launcher reports, always from the io_context and never from inside one of its calls.
-// For each item of launch(): on_daemon_launch_failed, or on_daemon_started and later
-// on_daemon_exited, unless the warden is lost.
-class LaunchHandler {
- public:
-  virtual ~LaunchHandler() = default;
-  virtual void on_daemon_started(Rank rank, pid_t pid) = 0;
-  virtual void on_daemon_launch_failed(Rank rank, std::string text) = 0;
-  // How it ended and, if it left any, its last words; several lines.
-  virtual void on_daemon_exited(Rank rank, std::string text) = 0;
-  // The warden ended unasked. Its daemons got SIGTERM and are ours now; nothing is heard of them
-  // any more.
-  virtual void on_warden_lost(std::string text) = 0;
-  // After shutdown(): warden, daemons and all they started are gone.
-  virtual void on_shutdown_done() {}
-};
-
-struct LaunchItem {
-  Rank rank;
-  std::string node;
-  std::string blob;  // a serialized DaemonBlob, for the daemon's standard input; wiped
-};
 
 struct LocalLauncherConfig {
   std::string prted_path;
@@ -56,31 +32,32 @@ struct LocalLauncherConfig {
   std::vector<std::string> extra_args = {};               // for daemons, after `prted --node NAME`
   std::optional<rlim_t> descriptor_limit = std::nullopt;  // from raise_descriptor_limit()
   std::uint32_t end_grace_ms = 2000;                      // between SIGTERM and SIGKILL
+  bool attached = false;  // daemons write to our standard error, and not to logs
 };
 
 // Runs `prted --warden FD DIRECTORY` with its end of a socket, and through it `prted --node NAME`
 // for each node. To be used from the thread that runs the io_context, the main thread. It makes the
 // program a subreaper: what a lost warden leaves comes to us and is ended, daemons after a grace
 // period. Its destructor leaves it to the warden to end all daemons.
-class LocalLauncher {
+class LocalLauncher : public Launcher {
  public:
   LocalLauncher(asio::io_context& io, LocalLauncherConfig config, LaunchHandler& handler);
-  ~LocalLauncher();
+  ~LocalLauncher() override;
   LocalLauncher(const LocalLauncher&) = delete;
   LocalLauncher& operator=(const LocalLauncher&) = delete;
 
   // Starts the warden; once.
-  Status start();
+  Status start() override;
 
-  void launch(std::vector<LaunchItem> items);
+  void launch(std::vector<LaunchItem> items) override;
 
   // SIGTERM, after the grace period SIGKILL. on_daemon_exited follows, if it has not come yet, and
   // also for one that was not launched; it never will be.
-  void end(Rank rank);
+  void end(Rank rank) override;
 
   // Ends all daemons and the warden; on_shutdown_done follows, after a bounded time. No other
   // report comes after this.
-  void shutdown();
+  void shutdown() override;
 
  private:
   struct Daemon {

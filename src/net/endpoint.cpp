@@ -1,53 +1,68 @@
 #include "net/endpoint.hpp"
 
 #include <fmt/format.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
 
 #include <algorithm>
 #include <asio/ip/address.hpp>
-#include <cerrno>
-#include <memory>
-#include <optional>
+#include <iterator>
+
+#include "base/ip_network.hpp"
 
 namespace tide::net {
 namespace {
 
-wire::Endpoint endpoint(const asio::ip::address& address, std::uint16_t port) {
+wire::Endpoint endpoint(const std::string& address, std::uint16_t port) {
   wire::Endpoint out;
-  out.set_address(address.to_string());
+  out.set_address(address);
   out.set_port(port);
   return out;
 }
 
-std::optional<asio::ip::address> address_of(const sockaddr* raw) {
-  if (raw == nullptr) return std::nullopt;
-  if (raw->sa_family == AF_INET) {
-    const auto* v4 = reinterpret_cast<const sockaddr_in*>(raw);
-    return asio::ip::address_v4(ntohl(v4->sin_addr.s_addr));
+Result<std::vector<wire::Endpoint>> interface_endpoints(bool with_v6, std::uint16_t port) {
+  const auto interfaces = interfaces_of_this_machine();
+  if (!interfaces) return interfaces.error();
+  std::vector<wire::Endpoint> out;
+  for (const Interface& interface : *interfaces) {
+    if (!interface.up) continue;
+    for (const auto& [address, prefix_bits, loopback] : interface.addresses) {
+      const bool v6 = address.find(':') != std::string::npos;
+      if (!loopback && (with_v6 || !v6)) out.push_back(endpoint(address, port));
+    }
   }
-  if (raw->sa_family != AF_INET6) return std::nullopt;
-  const auto* v6 = reinterpret_cast<const sockaddr_in6*>(raw);
-  asio::ip::address_v6::bytes_type bytes{};
-  std::copy_n(std::begin(v6->sin6_addr.s6_addr), bytes.size(), bytes.begin());
-  if (asio::ip::address_v6(bytes).is_link_local()) return std::nullopt;
-  return asio::ip::address_v6(bytes);
+  if (out.empty()) out.push_back(endpoint("127.0.0.1", port));
+  return out;
 }
 
-Result<std::vector<wire::Endpoint>> interface_endpoints(bool with_v6, std::uint16_t port) {
-  ifaddrs* raw = nullptr;
-  if (::getifaddrs(&raw) != 0) return system_error("listing the network interfaces", errno);
-  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> list(raw, &::freeifaddrs);
-  std::vector<wire::Endpoint> out;
-  for (const ifaddrs* entry = raw; entry != nullptr; entry = entry->ifa_next) {
-    const auto address = address_of(entry->ifa_addr);
-    if (!address || (entry->ifa_flags & IFF_UP) == 0 || address->is_loopback()) continue;
-    if (address->is_v6() && !with_v6) continue;
-    out.push_back(endpoint(*address, port));
-  }
-  if (out.empty()) out.push_back(endpoint(asio::ip::address_v4::loopback(), port));
-  return out;
+bool is_loopback(const wire::Endpoint& endpoint) {
+  asio::error_code error;
+  const auto address = asio::ip::make_address(endpoint.address(), error);
+  return !error && address.is_loopback();
+}
+
+bool is_ours(const wire::Endpoint& endpoint, const std::vector<Interface>& own) {
+  return std::ranges::any_of(own, [&](const Interface& interface) {
+    return interface.up &&
+           std::ranges::find(interface.addresses, endpoint.address(), &InterfaceAddress::address) !=
+               interface.addresses.end();
+  });
+}
+
+bool is_in_a_network_of_ours(const wire::Endpoint& endpoint, const std::vector<Interface>& own) {
+  return std::ranges::any_of(own, [&](const Interface& interface) {
+    return interface.up && std::ranges::any_of(interface.addresses, [&](const auto& address) {
+             const auto network = IpNetwork::of(address.address, address.prefix_bits);
+             return network && network->contains(endpoint.address());
+           });
+  });
+}
+
+template <typename Predicate>
+std::vector<wire::Endpoint> first_those(Predicate that_are,
+                                        const std::vector<wire::Endpoint>& endpoints) {
+  std::vector<wire::Endpoint> ordered;
+  std::ranges::copy_if(endpoints, std::back_inserter(ordered), that_are);
+  std::ranges::remove_copy_if(endpoints, std::back_inserter(ordered), that_are);
+  return ordered;
 }
 
 }  // namespace
@@ -64,7 +79,20 @@ Result<std::vector<wire::Endpoint>> endpoints_to_tell(const std::string& address
   if (error)
     return Error{ErrorCode::kInvalidArgument, "'" + address + "' is no numeric network address"};
   if (parsed.is_unspecified()) return interface_endpoints(parsed.is_v6(), port);
-  return std::vector<wire::Endpoint>{endpoint(parsed, port)};
+  return std::vector<wire::Endpoint>{endpoint(parsed.to_string(), port)};
+}
+
+std::vector<wire::Endpoint> ranked_endpoints(std::vector<wire::Endpoint> endpoints,
+                                             const std::vector<Interface>& own) {
+  const bool on_this_machine = std::ranges::all_of(endpoints, [&](const wire::Endpoint& each) {
+    return is_loopback(each) || is_ours(each, own);
+  });
+  if (on_this_machine) return first_those(is_loopback, endpoints);
+  std::erase_if(endpoints, [&](const wire::Endpoint& each) {
+    return is_loopback(each) || is_ours(each, own);
+  });
+  return first_those([&](const wire::Endpoint& each) { return is_in_a_network_of_ours(each, own); },
+                     endpoints);
 }
 
 }  // namespace tide::net

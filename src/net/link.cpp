@@ -42,7 +42,12 @@ std::string address_text(const asio::ip::tcp::socket& socket) {
   asio::error_code error;
   const auto endpoint = socket.remote_endpoint(error);
   if (error) return "a peer that is gone";
-  return endpoint_text(endpoint.address().to_string(), endpoint.port());
+  // A socket for both families has IPv4 callers in an IPv6 spelling that nobody knows them by.
+  auto address = endpoint.address();
+  if (address.is_v6() && address.to_v6().is_v4_mapped()) {
+    address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+  }
+  return endpoint_text(address.to_string(), endpoint.port());
 }
 
 Link::Link(asio::io_context& io, LinkId id, std::optional<Rank> asked_for,

@@ -12,14 +12,15 @@ namespace tide::net {
 
 struct LinkConfig {
   std::string dvm_id;
-  std::string key;  // the DVM's pre-shared key; never logged, never part of an error text
+  std::string key;   // the DVM's pre-shared key; never logged, never part of an error text
+  std::string node;  // this side, as people call it
   Rank rank;
   Incarnation incarnation;
   std::uint32_t campaign = 0;
   std::uint32_t heartbeat_interval_ms = 1000;  // nothing sent for so long: say that we live
   std::uint32_t heartbeat_timeout_ms = 10000;  // nothing heard for so long: the link is down
   std::uint32_t handshake_timeout_ms = 5000;   // from the TCP connection to the peer's hello
-  std::uint32_t connect_timeout_ms = 5000;     // per endpoint
+  std::uint32_t connect_timeout_ms = 5000;     // for one of the endpoints to answer
   std::uint32_t flush_timeout_ms = 3000;       // for what is queued when a link is closed
   std::size_t max_message_bytes = kDefaultMaxMessageBytes;
   std::size_t max_unauthenticated = 256;  // incoming links whose handshake is not complete

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <openssl/crypto.h>
 
+#include <algorithm>
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/ip/v6_only.hpp>
@@ -12,12 +13,13 @@
 #include <string_view>
 #include <utility>
 
+#include "net/connect_race.hpp"
 #include "net/endpoint.hpp"
 #include "net/link.hpp"
 #include "net/listener.hpp"
 #include "net/refusal_log.hpp"
-#include "net/tcp_connect.hpp"
 #include "net/tls_context.hpp"
+#include "say/network.hpp"
 
 namespace tide::net {
 
@@ -46,6 +48,13 @@ Result<tcp::acceptor> open_acceptor(asio::io_context& io, const std::string& add
   if (error)
     return Error{ErrorCode::kSystem, fmt::format("listening on {}: {}", address, error.message())};
   return acceptor;
+}
+
+// As seen from here at this moment: interfaces come and go.
+std::vector<wire::Endpoint> ranked_now(std::vector<wire::Endpoint> endpoints) {
+  if (endpoints.size() < 2) return endpoints;
+  const auto own = interfaces_of_this_machine();
+  return own ? ranked_endpoints(std::move(endpoints), *own) : endpoints;
 }
 
 const char* end_name(LinkEnd end) {
@@ -79,26 +88,25 @@ class LinkHub::Impl final : public std::enable_shared_from_this<Impl>,
   void send(LinkId id, bool bulk, const wire::LinkMessage& message, Bytes payload);
   void close(LinkId id, wire::GoodbyeReason reason, const std::string& text);
   void probe(std::vector<wire::Endpoint> endpoints, std::function<void(bool)> answer);
-  void shutdown(bool with_goodbye);
+  // Without a reason without a goodbye.
+  void shutdown(const std::optional<std::string>& why);
   [[nodiscard]] std::size_t queued_bytes(LinkId id) const;
+  [[nodiscard]] std::string peer_address(LinkId id) const;
   [[nodiscard]] std::uint64_t refused() const { return refusals_.total(); }
 
  private:
   struct Dial {
     Rank peer;
-    std::vector<wire::Endpoint> endpoints;
-    std::size_t next = 0;  // endpoint to try
+    std::vector<wire::Endpoint> endpoints;  // left to try
     bool all_refused = true;
-    std::string failures;
-    std::shared_ptr<TcpConnect> tcp;
+    std::vector<say::FailedAttempt> failures;
+    std::shared_ptr<ConnectRace> race;
     std::shared_ptr<Link> link;
+    wire::Endpoint link_endpoint;
   };
   struct ProbeRun {
-    std::vector<wire::Endpoint> endpoints;
-    std::size_t next = 0;
-    bool all_refused = true;
     std::function<void(bool)> answer;
-    std::shared_ptr<TcpConnect> tcp;
+    std::shared_ptr<ConnectRace> race;
   };
   struct Incoming {
     std::shared_ptr<Link> link;
@@ -115,11 +123,13 @@ class LinkHub::Impl final : public std::enable_shared_from_this<Impl>,
   std::uint32_t admit_delay_ms() override;
 
   void dial_next(LinkId id);
-  void on_dialled(LinkId id, asio::error_code error, tcp::socket socket);
-  void dial_failed(LinkId id, bool refused, const std::string& text);
+  void on_dialled(LinkId id, RaceResult result);
+  void dialled_link_ended(LinkId id, const std::string& text);
   void give_up_dial(LinkId id);
-  void probe_next(std::uint64_t id);
-  void on_probed(std::uint64_t id, asio::error_code error);
+  void on_probed(std::uint64_t id, const RaceResult& result);
+  std::shared_ptr<ConnectRace> begin_race(std::vector<wire::Endpoint> endpoints,
+                                          std::function<void(Impl&, RaceResult)> done);
+  [[nodiscard]] std::string attempt_text(const asio::error_code& error) const;
   void forget_incoming(LinkId id);
   void note_refusal(std::string_view cause, const std::string& text);
   LinkId new_id() { return LinkId(++last_id_); }
@@ -131,6 +141,7 @@ class LinkHub::Impl final : public std::enable_shared_from_this<Impl>,
   bool down_ = false;
   std::uint64_t last_id_ = 0;
   std::vector<std::shared_ptr<Listener<tcp>>> listeners_;
+  std::vector<std::string> own_addresses_;         // that others are told
   std::map<LinkId, std::shared_ptr<Link>> links_;  // up
   std::map<LinkId, Incoming> incoming_;            // accepted, not up; oldest first
   std::map<LinkId, Dial> dials_;
@@ -152,6 +163,7 @@ Result<std::vector<wire::Endpoint>> LinkHub::Impl::listen(const std::string& add
   const DoorstepLimits limits{config_.max_silent, config_.handshake_timeout_ms, false};
   listeners_.push_back(std::make_shared<Listener<tcp>>(io_, std::move(*acceptor), limits, *this));
   listeners_.back()->start();
+  for (const auto& endpoint : *endpoints) own_addresses_.push_back(endpoint.address());
   return endpoints;
 }
 
@@ -202,82 +214,94 @@ void LinkHub::Impl::connect(Rank peer, std::vector<wire::Endpoint> endpoints) {
   const LinkId id = new_id();
   Dial& dial = dials_[id];
   dial.peer = peer;
-  dial.endpoints = std::move(endpoints);
-  if (dial.endpoints.empty() || !tls_) {
-    dial.all_refused = false;
-    dial.failures = tls_ ? "no address is known" : tls_.error().message;
-    dial.endpoints.clear();
-  }
+  if (tls_) dial.endpoints = ranked_now(std::move(endpoints));
+  dial.all_refused = !dial.endpoints.empty();
   asio::post(io_, [weak = weak_from_this(), id] {
     if (const auto self = weak.lock()) self->dial_next(id);
   });
+}
+
+std::shared_ptr<ConnectRace> LinkHub::Impl::begin_race(
+    std::vector<wire::Endpoint> endpoints, std::function<void(Impl&, RaceResult)> done) {
+  auto race = std::make_shared<ConnectRace>(io_);
+  race->start(std::move(endpoints), std::chrono::milliseconds(config_.connect_timeout_ms),
+              [weak = weak_from_this(), done = std::move(done)](RaceResult result) {
+                if (const auto self = weak.lock()) done(*self, std::move(result));
+              });
+  return race;
 }
 
 void LinkHub::Impl::dial_next(LinkId id) {
   const auto found = dials_.find(id);
   if (found == dials_.end()) return;
   Dial& dial = found->second;
-  if (dial.next >= dial.endpoints.size()) return give_up_dial(id);
-  dial.tcp = std::make_shared<TcpConnect>(io_);
-  dial.tcp->start(dial.endpoints[dial.next], config_.connect_timeout_ms,
-                  [weak = weak_from_this(), id](asio::error_code error, tcp::socket socket) {
-                    if (const auto self = weak.lock())
-                      self->on_dialled(id, error, std::move(socket));
-                  });
+  if (dial.endpoints.empty()) return give_up_dial(id);
+  dial.race = begin_race(dial.endpoints, [id](Impl& self, RaceResult result) {
+    self.on_dialled(id, std::move(result));
+  });
 }
 
-void LinkHub::Impl::on_dialled(LinkId id, asio::error_code error, tcp::socket socket) {
+void LinkHub::Impl::on_dialled(LinkId id, RaceResult result) {
   const auto found = dials_.find(id);
   if (found == dials_.end()) return;
   Dial& dial = found->second;
-  dial.tcp.reset();
-  if (error) return dial_failed(id, error == asio::error::connection_refused, error.message());
-  dial.link = std::make_shared<Link>(io_, id, dial.peer, std::move(socket), *tls_, config_, *this);
+  dial.race.reset();
+  for (const auto& [endpoint, error] : result.failures) {
+    dial.failures.push_back(
+        {endpoint_text(endpoint.address(), endpoint.port()), attempt_text(error)});
+    dial.all_refused = dial.all_refused && error == asio::error::connection_refused;
+  }
+  dial.endpoints = std::move(result.others);
+  if (!result.winner) return give_up_dial(id);
+  dial.link_endpoint = *result.winner;
+  dial.link =
+      std::make_shared<Link>(io_, id, dial.peer, std::move(*result.socket), *tls_, config_, *this);
   dial.link->start();
 }
 
-void LinkHub::Impl::dial_failed(LinkId id, bool refused, const std::string& text) {
+// Somebody answered there and it was not the peer, or not in time: the others that the race left.
+void LinkHub::Impl::dialled_link_ended(LinkId id, const std::string& text) {
   Dial& dial = dials_.at(id);
   dial.link.reset();
-  if (!dial.failures.empty()) dial.failures += "; ";
-  const wire::Endpoint& endpoint = dial.endpoints[dial.next];
-  dial.failures += endpoint_text(endpoint.address(), endpoint.port()) + ": " + text;
-  dial.all_refused = dial.all_refused && refused;
-  ++dial.next;
+  dial.failures.push_back(
+      {endpoint_text(dial.link_endpoint.address(), dial.link_endpoint.port()), text});
+  dial.all_refused = false;
   dial_next(id);
 }
 
 void LinkHub::Impl::give_up_dial(LinkId id) {
   const Dial dial = std::move(dials_.at(id));
   dials_.erase(id);
-  handler_.on_connect_failed(dial.peer, dial.all_refused, dial.failures);
+  std::string text = tls_ ? "no address is known" : tls_.error().message;
+  if (!dial.failures.empty()) {
+    text = say::no_connection(config_.node, own_addresses_, dial.failures);
+  }
+  handler_.on_connect_failed(dial.peer, dial.all_refused, text);
+}
+
+std::string LinkHub::Impl::attempt_text(const asio::error_code& error) const {
+  return error == asio::error::timed_out ? say::no_answer_within(config_.connect_timeout_ms)
+                                         : error.message();
 }
 
 void LinkHub::Impl::probe(std::vector<wire::Endpoint> endpoints, std::function<void(bool)> answer) {
   if (down_ || endpoints.empty()) return;
   const std::uint64_t id = ++last_id_;
-  probes_[id] = ProbeRun{std::move(endpoints), 0, true, std::move(answer), nullptr};
-  probe_next(id);
+  probes_[id] = {std::move(answer), begin_race(ranked_now(std::move(endpoints)),
+                                               [id](Impl& self, const RaceResult& result) {
+                                                 self.on_probed(id, result);
+                                               })};
 }
 
-void LinkHub::Impl::probe_next(std::uint64_t id) {
-  ProbeRun& run = probes_.at(id);
-  run.tcp = std::make_shared<TcpConnect>(io_);
-  run.tcp->start(run.endpoints[run.next], config_.connect_timeout_ms,
-                 [weak = weak_from_this(), id](asio::error_code error, const tcp::socket&) {
-                   if (const auto self = weak.lock()) self->on_probed(id, error);
-                 });
-}
-
-void LinkHub::Impl::on_probed(std::uint64_t id, asio::error_code error) {
+void LinkHub::Impl::on_probed(std::uint64_t id, const RaceResult& result) {
   const auto found = probes_.find(id);
   if (found == probes_.end()) return;
-  ProbeRun& run = found->second;
-  run.all_refused = run.all_refused && error == asio::error::connection_refused;
-  if (error && ++run.next < run.endpoints.size()) return probe_next(id);
-  const ProbeRun done = std::move(run);
+  const auto answer = std::move(found->second.answer);
   probes_.erase(found);
-  if (!error || done.all_refused) done.answer(done.all_refused);
+  const bool refused = !result.winner && std::ranges::all_of(result.failures, [](const auto& each) {
+    return each.error == asio::error::connection_refused;
+  });
+  if (result.winner || refused) answer(refused);
 }
 
 // ---- links ----
@@ -302,7 +326,7 @@ void LinkHub::Impl::link_ended(Link& link, LinkEnd end, const std::string& text)
     handler_.on_link_down(id, end, text);
     return;
   }
-  if (link.outgoing()) return dial_failed(id, false, text);
+  if (link.outgoing()) return dialled_link_ended(id, text);
   const std::string line = link.peer_address() + ": " + text;
   const std::string cause =
       link.tls_failure().empty() ? end_name(end) : "TLS: " + link.tls_failure();
@@ -330,20 +354,30 @@ std::size_t LinkHub::Impl::queued_bytes(LinkId id) const {
   return found == links_.end() ? 0 : found->second->queued_bytes();
 }
 
-void LinkHub::Impl::shutdown(bool with_goodbye) {
+std::string LinkHub::Impl::peer_address(LinkId id) const {
+  const auto found = links_.find(id);
+  if (found == links_.end()) return {};
+  const std::string& whole = found->second->peer_address();
+  std::string address = whole.substr(0, whole.rfind(':'));
+  const bool in_brackets = address.starts_with('[') && address.ends_with(']');
+  return in_brackets ? address.substr(1, address.size() - 2) : address;
+}
+
+void LinkHub::Impl::shutdown(const std::optional<std::string>& why) {
   down_ = true;
   for (const auto& listener : listeners_) listener->close();
   for (auto& [id, incoming] : incoming_) incoming.link->abort();
   for (auto& [id, dial] : dials_) {
-    if (dial.tcp) dial.tcp->cancel();
+    if (dial.race) dial.race->cancel();
     if (dial.link) dial.link->abort();
   }
-  for (auto& [id, run] : probes_) run.tcp->cancel();
+  for (auto& [id, run] : probes_) run.race->cancel();
   for (auto& [id, link] : links_) {
-    if (with_goodbye)
-      link->close(wire::GOODBYE_NORMAL, "shut down");
-    else
+    if (why) {
+      link->close(wire::GOODBYE_NORMAL, *why);
+    } else {
       link->abort();
+    }
   }
   listeners_.clear();
   incoming_.clear();
@@ -358,7 +392,7 @@ LinkHub::LinkHub(asio::io_context& io, LinkConfig config, LinkHandler& handler)
     : impl_(std::make_shared<Impl>(io, std::move(config), handler)) {}
 
 LinkHub::~LinkHub() {
-  impl_->shutdown(false);
+  impl_->shutdown(std::nullopt);
 }
 
 Result<std::vector<wire::Endpoint>> LinkHub::listen(const std::string& address) {
@@ -382,12 +416,16 @@ void LinkHub::probe(Rank /*rank*/, std::vector<wire::Endpoint> endpoints,
   impl_->probe(std::move(endpoints), std::move(answer));
 }
 
-void LinkHub::shutdown() {
-  impl_->shutdown(true);
+void LinkHub::shutdown(const std::string& why) {
+  impl_->shutdown(why);
 }
 
 std::size_t LinkHub::queued_bytes(LinkId link) const {
   return impl_->queued_bytes(link);
+}
+
+std::string LinkHub::peer_address(LinkId link) const {
+  return impl_->peer_address(link);
 }
 
 std::uint64_t LinkHub::refused() const {

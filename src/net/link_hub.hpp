@@ -51,7 +51,8 @@ class LinkHub {
   // Returns what to tell others. May be called for several addresses.
   Result<std::vector<wire::Endpoint>> listen(const std::string& address);
 
-  // Tries the endpoints in order; exactly one of on_link_up and on_connect_failed follows.
+  // Tries the endpoints, the most promising first (ranked_endpoints, ConnectRace); exactly one of
+  // on_link_up and on_connect_failed follows.
   void connect(Rank peer, std::vector<wire::Endpoint> endpoints);
 
   // A link that is not there is going down: the message is dropped. One above the maximum size ends
@@ -67,12 +68,15 @@ class LinkHub {
   void probe(Rank rank, std::vector<wire::Endpoint> endpoints,
              std::function<void(bool refused)> answer);
 
-  // Stops listening and connecting, says goodbye on every link. No callback follows. The io_context
-  // runs out of work when all is flushed, or the time for it is up.
-  void shutdown();
+  // Stops listening and connecting, says goodbye on every link, and why. No callback follows. The
+  // io_context runs out of work when all is flushed, or the time for it is up.
+  void shutdown(const std::string& why = "shut down");
 
   // Bytes waiting to be sent on a link; 0 when it is not there.
   [[nodiscard]] std::size_t queued_bytes(LinkId link) const;
+
+  // Where the other end of a link is, without the port; empty when it is not there.
+  [[nodiscard]] std::string peer_address(LinkId link) const;
 
   // Callers turned away so far.
   [[nodiscard]] std::uint64_t refused() const;

@@ -1,58 +1,23 @@
 // Links come up, end, and are reported as they should.
 #include "net/link_hub.hpp"
 
-#include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <netinet/in.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/ip/v6_only.hpp>
 #include <optional>
 
+#include "net/link.hpp"
 #include "net/test_support.hpp"
 
 namespace tide::net::test {
 namespace {
 
 using testing::HasSubstr;
-
-wire::Endpoint endpoint(const std::string& address, std::uint32_t port) {
-  wire::Endpoint out;
-  out.set_address(address);
-  out.set_port(port);
-  return out;
-}
-
-// A port of 127.0.0.1 where nobody listens, and nobody else will while this lives.
-class ClosedPort {
- public:
-  ClosedPort() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-    socklen_t size = sizeof address;
-    ::getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size);
-    port_ = ntohs(address.sin_port);
-  }
-  ~ClosedPort() { ::close(fd_); }
-  ClosedPort(const ClosedPort&) = delete;
-  ClosedPort& operator=(const ClosedPort&) = delete;
-
-  [[nodiscard]] wire::Endpoint where() const { return endpoint("127.0.0.1", port_); }
-
-  // From now on it listens, but lets nobody in: connections hang.
-  void make_it_hang() {
-    ASSERT_EQ(::listen(fd_, 0), 0);
-    fillers_.emplace_back(std::make_unique<RawSocket>(port_));
-  }
-
- private:
-  int fd_;
-  std::uint32_t port_ = 0;
-  std::vector<std::unique_ptr<RawSocket>> fillers_;
-};
 
 class LinkHubTest : public testing::Test {
  public:
@@ -74,6 +39,8 @@ TEST_F(LinkHubTest, LinkComesUpOnBothSidesWithTheTicketOfThePeer) {
   link_them(daemon, head, 0);
   const auto& up = head.handler.ups[0];
   EXPECT_EQ(up.peer, Rank(3));
+  EXPECT_EQ(head.hub->peer_address(up.link), "127.0.0.1");
+  EXPECT_EQ(head.hub->peer_address(LinkId(999)), "");
   EXPECT_EQ(up.incarnation, Incarnation(1003));
   EXPECT_EQ(up.campaign, 7U);
   EXPECT_FALSE(up.outgoing);
@@ -93,6 +60,18 @@ TEST_F(LinkHubTest, ListensOnAllAddressesAndTellsConcreteOnes) {
   Node head(io, link_config(0));
   Node daemon(io, link_config(1));
   link_them(daemon, head, 0, "0.0.0.0");
+}
+
+TEST(AddressText, ACallerByIPv4IsShownSoOnASocketForBothFamilies) {
+  using asio::ip::tcp;
+  asio::io_context io;
+  tcp::acceptor door(io, tcp::v6());
+  door.set_option(asio::ip::v6_only(false));
+  door.bind({tcp::v6(), 0});
+  door.listen();
+  tcp::socket caller(io);
+  caller.connect({asio::ip::address_v4::loopback(), door.local_endpoint().port()});
+  EXPECT_THAT(address_text(door.accept()), ::testing::StartsWith("127.0.0.1:"));
 }
 
 TEST_F(LinkHubTest, ListenOnNonsenseIsAnError) {
@@ -150,8 +129,7 @@ TEST_F(LinkHubTest, ConnectWithoutOrWithBadEndpointsFails) {
 }
 
 TEST_F(LinkHubTest, ConnectTimesOutAndIsNotCalledRefused) {
-  ClosedPort hanging;
-  hanging.make_it_hang();
+  const HangingPort hanging;
   LinkConfig config = link_config(1);
   config.connect_timeout_ms = 50;
   Node daemon(io, config);
@@ -169,6 +147,53 @@ TEST_F(LinkHubTest, EndpointsAreTriedInOrder) {
   daemon.hub->connect(Rank(0), endpoints);
   ASSERT_TRUE(run_until(io, [&] { return daemon.handler.ups.size() == 1; }));
   EXPECT_TRUE(daemon.handler.failures.empty());
+}
+
+TEST_F(LinkHubTest, ADeadEndpointInFrontCostsLittle) {
+  const HangingPort hanging;
+  LinkConfig config = link_config(1);
+  config.connect_timeout_ms = 60'000;
+  Node head(io, link_config(0));
+  Node daemon(io, config);
+  auto endpoints = head.listen();
+  endpoints.insert(endpoints.begin(), hanging.where());
+  daemon.hub->connect(Rank(0), endpoints);
+  ASSERT_TRUE(run_until(io, [&] { return daemon.handler.ups.size() == 1; }));
+  EXPECT_TRUE(daemon.handler.failures.empty());
+  std::optional<bool> refused;
+  daemon.hub->probe(Rank(0), endpoints, [&](bool answer) { refused = answer; });
+  ASSERT_TRUE(run_until(io, [&] { return refused.has_value(); }));
+  EXPECT_FALSE(*refused);
+}
+
+TEST_F(LinkHubTest, WhereSomebodyElseAnswersTheNextEndpointIsTried) {
+  Node head(io, link_config(0));
+  Node other(io, link_config(2));
+  Node daemon(io, link_config(1));
+  const auto endpoints = head.listen();
+  daemon.hub->connect(Rank(0), {other.listen()[0], endpoints[0]});
+  ASSERT_TRUE(run_until(io, [&] { return daemon.handler.ups.size() == 1; }));
+  EXPECT_EQ(daemon.handler.ups[0].peer, Rank(0));
+  EXPECT_TRUE(daemon.handler.failures.empty());
+}
+
+TEST_F(LinkHubTest, AFailureNamesBothEndsAndWhatBecameOfEachEndpoint) {
+  const ClosedPort closed;
+  const HangingPort hanging;
+  LinkConfig config = link_config(3);
+  config.connect_timeout_ms = 50;
+  Node other(io, link_config(2));
+  Node daemon(io, config);
+  daemon.listen();
+  const auto answers = other.listen()[0];
+  daemon.hub->connect(Rank(0), {closed.where(), answers, hanging.where()});
+  ASSERT_TRUE(run_until(io, [&] { return daemon.handler.failures.size() == 1; }));
+  EXPECT_EQ(daemon.handler.failures[0].text,
+            fmt::format("from node3 (127.0.0.1) to 127.0.0.1:{}: Connection refused; to "
+                        "127.0.0.1:{}: rank 2 answers where rank 0 should be; to 127.0.0.1:{}: no "
+                        "answer within 50 ms",
+                        closed.where().port(), answers.port(), hanging.where().port()));
+  EXPECT_FALSE(daemon.handler.failures[0].refused);
 }
 
 TEST_F(LinkHubTest, AnotherRankThanAskedForIsAFailure) {
@@ -306,8 +331,7 @@ TEST_F(LinkHubTest, ProbeTellsListenersFromClosedPorts) {
 
 TEST_F(LinkHubTest, ProbeThatCannotTellSaysNothing) {
   const ClosedPort closed;
-  ClosedPort hanging;
-  hanging.make_it_hang();
+  const HangingPort hanging;
   LinkConfig config = link_config(0);
   config.connect_timeout_ms = 50;
   Node head(io, config);

@@ -42,6 +42,32 @@ std::string RawSocket::read_to_end() const {
   return all;
 }
 
+wire::Endpoint endpoint(const std::string& address, std::uint32_t port) {
+  wire::Endpoint out;
+  out.set_address(address);
+  out.set_port(port);
+  return out;
+}
+
+ClosedPort::ClosedPort() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  socklen_t size = sizeof address;
+  ::getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size);
+  port_ = ntohs(address.sin_port);
+}
+
+ClosedPort::~ClosedPort() {
+  ::close(fd_);
+}
+
+HangingPort::HangingPort() {
+  EXPECT_EQ(::listen(fd(), 0), 0);
+  filler_ = std::make_unique<RawSocket>(port());
+}
+
 RawTlsPeer::RawTlsPeer(std::uint32_t port, const std::string& identity, const std::string& key)
     : socket_(port), tls_(TlsContext::create(identity, key).value()) {
   ssl_ = SSL_new(tls_->context().native_handle());

@@ -37,6 +37,7 @@ inline LinkConfig link_config(std::uint32_t rank) {
   LinkConfig config;
   config.dvm_id = kDvm;
   config.key = kKey;
+  config.node = "node" + std::to_string(rank);
   config.rank = Rank(rank);
   config.incarnation = Incarnation(1000 + rank);
   config.campaign = 7;
@@ -139,6 +140,36 @@ class RawSocket {
 
  private:
   int fd_;
+};
+
+wire::Endpoint endpoint(const std::string& address, std::uint32_t port);
+
+// A port of 127.0.0.1 where nobody listens, and nobody else will while this lives.
+class ClosedPort {
+ public:
+  ClosedPort();
+  ~ClosedPort();
+  ClosedPort(const ClosedPort&) = delete;
+  ClosedPort& operator=(const ClosedPort&) = delete;
+
+  [[nodiscard]] wire::Endpoint where() const { return endpoint("127.0.0.1", port_); }
+
+ protected:
+  [[nodiscard]] int fd() const { return fd_; }
+  [[nodiscard]] std::uint32_t port() const { return port_; }
+
+ private:
+  int fd_;
+  std::uint32_t port_ = 0;
+};
+
+// One that listens but lets nobody in: connections get no answer, as from a dead address.
+class HangingPort : public ClosedPort {
+ public:
+  HangingPort();
+
+ private:
+  std::unique_ptr<RawSocket> filler_;  // the place in its queue
 };
 
 // A peer with the DVM's key, or another, that says what a test wants. Blocking: the hub under test

@@ -54,7 +54,7 @@ class CoreHost : private core::Effects, private core::StepObserver<typename Core
 
   void post(Event event) {
     const std::string name = gate_name("event.", event);
-    if (const auto point = failpoints_.lookup(name)) {
+    if (const auto point = failpoints_.meet(name)) {
       meet(*point, name, [this, e = std::move(event)](bool fail) mutable {
         if (!fail) driver_.post(std::move(e));
       });
@@ -109,7 +109,7 @@ class CoreHost : private core::Effects, private core::StepObserver<typename Core
 
   void perform(core::Action action) override {
     const std::string name = gate_name("action.", action);
-    if (const auto point = failpoints_.lookup(name)) {
+    if (const auto point = failpoints_.meet(name)) {
       meet(*point, name, [this, a = std::move(action)](bool fail) mutable {
         fail ? effects_.fail(std::move(a)) : effects_.perform(std::move(a));
       });

@@ -37,6 +37,16 @@ LinkPort::LinkPort(asio::io_context& io, net::LinkConfig config, Counters& count
       links_up_(counters.counter("link.established")),
       hub_(io, std::move(config), *this) {}
 
+Result<std::vector<wire::Endpoint>> LinkPort::listen(const std::vector<std::string>& addresses) {
+  std::vector<wire::Endpoint> all;
+  for (const std::string& address : addresses) {
+    auto endpoints = hub_.listen(address);
+    if (!endpoints) return endpoints;
+    all.insert(all.end(), endpoints->begin(), endpoints->end());
+  }
+  return all;
+}
+
 void LinkPort::perform(core::Connect action) {
   hub_.connect(action.peer, std::move(action.endpoints));
 }

@@ -20,14 +20,16 @@ class LinkPort : private net::LinkHandler {
   LinkPort(asio::io_context& io, net::LinkConfig config, Counters& counters,
            std::function<void(LinkEvent)> post);
 
-  Result<std::vector<wire::Endpoint>> listen(const std::string& address) {
-    return hub_.listen(address);
-  }
+  // All endpoints, of each of the addresses.
+  Result<std::vector<wire::Endpoint>> listen(const std::vector<std::string>& addresses);
   void perform(core::Connect action);
   void perform(const core::Send& action);
   void perform(const core::CloseLink& action);
   void probe(const core::Probe& action, std::function<void(bool refused)> answer);
   void shutdown() { hub_.shutdown(); }
+  void shutdown(const std::string& why) { hub_.shutdown(why); }
+  // Where the other end of a link is; empty: it is gone.
+  [[nodiscard]] std::string peer_address(LinkId link) const { return hub_.peer_address(link); }
   // Callers turned away so far, those that got no line in the log included.
   [[nodiscard]] std::uint64_t refused() const { return hub_.refused(); }
 

@@ -1,6 +1,13 @@
 #include "rim/settings.hpp"
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <optional>
 #include <utility>
+
+#include "net/interfaces.hpp"
 
 namespace tide::rim {
 
@@ -15,6 +22,25 @@ core::Verbosity verbosity(const Params& params) {
   return out;
 }
 
+bool has_ipv6() {
+  const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return false;
+  sockaddr_in6 any{};
+  any.sin6_family = AF_INET6;
+  const bool bound = bind(fd, reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0;
+  close(fd);
+  return bound;
+}
+
+std::optional<net::InterfaceChoice> interface_choice(const Params& params, std::string machine) {
+  for (const auto& [parameter, excludes] :
+       {std::pair{"prte_if_include", false}, {"prte_if_exclude", true}}) {
+    const auto& value = params.get_string(parameter);
+    if (!value.empty()) return net::InterfaceChoice{parameter, value, std::move(machine), excludes};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 core::OverlayConfig overlay_config(const Params& params, Rank self) {
@@ -24,6 +50,9 @@ core::OverlayConfig overlay_config(const Params& params, Rank self) {
   out.reattach_timeout_ms = params.get_duration_ms("tide_reattach_timeout");
   out.missing_child_ms = params.get_duration_ms("tide_heartbeat_timeout") / 2;
   out.reduction_patience_ms = params.get_duration_ms("tide_reduction_patience");
+  // So that those at the top, who wait for the ones below them, still end by themselves.
+  out.leave_timeout_ms = params.get_duration_ms("tide_leave_timeout") / 2;
+  out.message_limit = params.get_size("prte_max_msg_size") / 2;
   out.verbosity = verbosity(params);
   return out;
 }
@@ -43,10 +72,17 @@ core::HeadConfig head_config(const Params& params) {
   out.overlay = overlay_config(params, kHeadRank);
   out.roster.start_timeout_ms = params.get_duration_ms("tide_start_timeout");
   out.roster.suspect_grace_ms = params.get_duration_ms("tide_suspect_grace");
+  out.roster.silence_ms = params.get_duration_ms("tide_heartbeat_timeout");
   out.roster.default_slots = params.get_string("prte_set_default_slots");
   out.jobs.stream_window_bytes = static_cast<std::uint32_t>(params.get_size("tide_stream_window"));
+  out.history_events = static_cast<std::uint32_t>(params.get_int("tide_history_events"));
   out.jobs.history_jobs = static_cast<std::uint32_t>(params.get_int("tide_history_jobs"));
-  out.roster.verbosity = out.jobs.verbosity = verbosity(params);
+  out.jobs.files.timeout_ms = params.get_duration_ms("tide_stage_timeout");
+  out.elastic.enabled = params.get_bool("prte_elastic_mode");
+  out.elastic.grow_timeout_ms = params.get_duration_ms("tide_grow_timeout");
+  out.elastic.process_timeout_ms = params.get_duration_ms("tide_release_grace");
+  out.elastic.departure_timeout_ms = params.get_duration_ms("tide_leave_timeout");
+  out.roster.verbosity = out.jobs.verbosity = out.elastic.verbosity = verbosity(params);
   out.shutdown_timeout_ms = params.get_duration_ms("tide_shutdown_timeout");
   return out;
 }
@@ -59,9 +95,22 @@ net::LinkConfig link_config(const Params& params) {
   return out;
 }
 
-std::string listen_address(const Params& params) {
+Result<std::vector<std::string>> listen_addresses(const Params& params, bool several_machines,
+                                                  std::string machine) {
+  using Addresses = std::vector<std::string>;
   const auto& wanted = params.get_string("tide_listen_address");
-  return wanted.empty() ? "127.0.0.1" : wanted;
+  if (!wanted.empty()) return Addresses{wanted};
+  const Addresses loopback = {"127.0.0.1"};
+  const auto choice = interface_choice(params, std::move(machine));
+  if (!choice) {
+    if (!several_machines) return loopback;
+    return Addresses{has_ipv6() ? "::" : "0.0.0.0"};
+  }
+  const auto interfaces = net::interfaces_of_this_machine();
+  if (!interfaces) return interfaces.error();
+  if (several_machines) return net::chosen_addresses(*interfaces, *choice);
+  if (auto known = net::check_interface_names(*interfaces, *choice); !known) return known.error();
+  return loopback;
 }
 
 const char* subsystem_name(core::Subsystem subsystem) {

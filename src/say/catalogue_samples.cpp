@@ -4,15 +4,20 @@
 #include <cerrno>
 #include <csignal>
 
+#include "say/checking.hpp"
 #include "say/command_line.hpp"
+#include "say/debugging.hpp"
 #include "say/ending.hpp"
 #include "say/finding.hpp"
+#include "say/hosts.hpp"
+#include "say/launching.hpp"
 #include "say/mapping.hpp"
+#include "say/network.hpp"
 #include "say/running.hpp"
+#include "say/sample_page.hpp"
+#include "say/staging.hpp"
 #include "say/starting.hpp"
-
-// The name of the function is kept with its text, so that none can be forgotten.
-#define SAMPLE(function, ...) page.add(#function, function(__VA_ARGS__))
+#include "say/watching.hpp"
 
 namespace tide::say {
 namespace {
@@ -21,20 +26,6 @@ using std::nullopt;
 
 constexpr const char* kJob = "tide-vm-6655-e451885e@7";
 constexpr const char* kRunBase = "/tmp/prte.vm.1000";
-
-class Page {
- public:
-  void begin(std::string topic) { topic_ = std::move(topic); }
-  void add(std::string function, std::string text) {
-    samples_.push_back({topic_, std::move(function), std::move(text)});
-  }
-  void add(std::string function, const Error& error) { add(std::move(function), error.message); }
-  std::vector<Sample> take() { return std::move(samples_); }
-
- private:
-  std::string topic_;
-  std::vector<Sample> samples_;
-};
 
 void add_command_line(Page& page) {
   page.begin("Command lines");
@@ -45,14 +36,15 @@ void add_command_line(Page& page) {
   SAMPLE(no_program_before_colon);
   SAMPLE(no_program_after_colon);
   SAMPLE(one_word_too_many, "now");
-  SAMPLE(needs_one_job);
+  SAMPLE(needs_one_job, "tide kill");
   SAMPLE(needs_debug_word);
   SAMPLE(unknown_option, "--tiemout", "--timeout");
   SAMPLE(unknown_option, "--quetzalcoatl", nullopt);
-  SAMPLE(unbuilt_option, "--hostfile", "--host");
+  SAMPLE(unbuilt_option, "--pernode", "-n with --map-by node");
   SAMPLE(unbuilt_option, "--bind-to", "");
   SAMPLE(takes_no_value, "--verbose");
   SAMPLE(needs_value, "--timeout", "TIME");
+  SAMPLE(empty_value, "--launch-agent", "CMD");
   SAMPLE(given_twice, "-n");
   SAMPLE(same_option_twice, "-n", "--np");
   SAMPLE(old_spelling, "--bynode", "--map-by node");
@@ -72,12 +64,12 @@ void add_values(Page& page) {
   SAMPLE(ambiguous_word, "s", "value of --map-by", kTwo);
   SAMPLE(unbuilt_value, "--map-by core", "slot and node are");
   SAMPLE(unbuilt_qualifiers, "--output tag");
+  SAMPLE(value_missing, "--runtime-options max-restarts");
+  SAMPLE(signal_cannot_be_forwarded, "KILL");
   SAMPLE(takes_no_equals, "--map-by node");
   SAMPLE(neither_yes_nor_no, "maybe", "OVERSUBSCRIBE");
   SAMPLE(both_oversubscribe_and_not);
   SAMPLE(empty_directory, "--wdir");
-  SAMPLE(empty_node_name, "v1,,v2");
-  SAMPLE(unbuilt_relative_host, "+n0");
   SAMPLE(no_such_signal, "SIGNAL");
   SAMPLE(not_a_time, "--timeout", "soon");
   SAMPLE(time_too_long, "--timeout", "5000h", 1193);
@@ -105,6 +97,9 @@ void add_parameters(Page& page) {
   SAMPLE(parameter_out_of_range, "1", "4096");
   SAMPLE(parameter_not_a_choice, kChoices, true, "cores");
   SAMPLE(parameter_not_absolute);
+  SAMPLE(not_an_interface_or_network, "10.78.0.0/40");
+  SAMPLE(two_choices_of_network, "prte_if_include", "file /etc/prte/mca-params.conf:3",
+         "prte_if_exclude", "command line --prtemca prte_if_exclude");
   SAMPLE(parameter_line_without_equals, kFile, "rml_radix 2");
   SAMPLE(parameter_file_too_large, "/etc/prte/mca-params.conf", 1048576);
   SAMPLE(heartbeats_too_rare, "1s", "command line --prtemca tide_heartbeat_timeout", "2s",
@@ -141,6 +136,7 @@ void add_finding(Page& page) {
   SAMPLE(no_such_failpoint, "action.exit", {});
   SAMPLE(no_log_of, "v9", logs);
   SAMPLE(no_log_of, "haed", logs);
+  SAMPLE(log_is_elsewhere, "node7", "/tmp/prte.node7.1000/node-0f3c/logs/node7.log");
   SAMPLE(empty_log, "v3", "/tmp/prte.vm.1000/night/logs/v3.log");
 }
 
@@ -165,6 +161,11 @@ void add_starting(Page& page) {
   SAMPLE(node_not_started, "v3", "no new process: Resource temporarily unavailable");
   SAMPLE(daemon_lost_at_start, "v3", "the peer closed the connection");
   SAMPLE(daemon_ended_at_start, "v3", "it was ended by signal 9 (SIGKILL)");
+  SAMPLE(nodes_not_started,
+         std::vector{node_not_started("n3", "no such host"), node_not_started("n5", "refused")}, 32,
+         std::vector<std::string>{"n7", "n9"});
+  SAMPLE(same_machine, "n3.cluster", "n3");
+  SAMPLE(not_needed, "n3");
   SAMPLE(daemons_did_not_report, 60000, "v3, v7");
   SAMPLE(daemons_not_wired_up, 60000);
   SAMPLE(private_dvm_interrupted, SIGINT);
@@ -222,6 +223,99 @@ SlotShortage large_dvm() {
   return out;
 }
 
+LaunchFailure failed_launch(LaunchTrouble trouble, std::vector<std::string> words = {},
+                            const std::string& call = "ssh") {
+  return {.trouble = trouble,
+          .host = "node7",
+          .agent = "ssh",
+          .call = call,
+          .by_hand = call + " node7 'exec /opt/tide/bin/prted --remote'",
+          .command = "exec /opt/tide/bin/prted --remote",
+          .how = "exit status 71",
+          .words = std::move(words),
+          .waited_ms = 10000,
+          .timeout_ms = 30000,
+          .tried_from = "",
+          .our_version = "0.2.0",
+          .their_version = "0.1.0"};
+}
+
+void add_launching(Page& page) {
+  page.begin("Reaching other machines");
+  SAMPLE(no_launch_agent, "ssh : rsh");
+  SAMPLE(launch_agent_without_input, "pdsh");
+  SAMPLE(launch_agent_unreadable, "ssh -o 'X=y", "a quote is not closed");
+  SAMPLE(not_a_host_name, "-oProxyCommand=x");
+  using enum LaunchTrouble;
+  SAMPLE(launch_failed,
+         failed_launch(kNameNotFound, {"ssh: Could not resolve hostname node7: Name or service not "
+                                       "known"}));
+  SAMPLE(launch_failed,
+         failed_launch(kRefused, {"ssh: connect to host node7 port 2222: Connection refused"},
+                       "ssh -p 2222"));
+  SAMPLE(launch_failed,
+         failed_launch(kUnreachable, {"ssh: connect to host node7 port 22: No route to host"}));
+  SAMPLE(launch_failed, failed_launch(kClosed, {"kex_exchange_identification: Connection closed "
+                                                "by remote host"}));
+  SAMPLE(launch_failed,
+         failed_launch(kAuthentication, {"me@node7: Permission denied (publickey,password)."}));
+  SAMPLE(launch_failed, failed_launch(kHostKey, {"Host key verification failed."}));
+  auto below = failed_launch(kHostKey, {"Host key verification failed."});
+  below.tried_from = "node2";
+  SAMPLE(launch_failed, below);
+  SAMPLE(launch_failed,
+         failed_launch(kProgramMissing, {"bash: line 1: /opt/tide/bin/prted: No such "
+                                         "file or directory"}));
+  SAMPLE(launch_failed,
+         failed_launch(kLibraryMissing, {"/opt/tide/bin/prted: error while loading shared "
+                                         "libraries: libpmix.so.2: cannot open shared object file: "
+                                         "No such file or directory"}));
+  SAMPLE(launch_failed, failed_launch(kVersion));
+  SAMPLE(launch_failed, failed_launch(kTimedOut));
+  SAMPLE(launch_failed,
+         failed_launch(kNoWayBack, {"prted: the daemon did not reach the head within "
+                                    "30 s"}));
+  SAMPLE(launch_failed, failed_launch(kDaemonEnded, {"prted: no space left on device"}));
+  SAMPLE(launch_failed,
+         failed_launch(kNoWayBack, {"prted node7 [errmgr] ending: cannot connect to the head: from "
+                                    "node7 (10.78.0.7) to 10.78.0.1:4711: no answer within 5 s"}));
+  SAMPLE(launch_failed, failed_launch(kOther, {"segmentation fault"}));
+}
+
+void add_checking(Page& page) {
+  page.begin("Checking hosts");
+  const std::string late = launch_failed(failed_launch(LaunchTrouble::kTimedOut));
+  SAMPLE(check_progress, "node1", "", 1, 3);
+  SAMPLE(check_progress, "node7", late, 2, 3);
+  SAMPLE(host_cannot_be_used, "node7", late);
+  SAMPLE(host_cannot_be_used, "node8", checked_daemon_ended("signal 9 (SIGKILL)"));
+  SAMPLE(host_cannot_be_used, "node9", checked_link_lost("the connection was reset"));
+  SAMPLE(checked_daemon_ended, "signal 9 (SIGKILL)");
+  SAMPLE(checked_link_lost, "the connection was reset");
+  SAMPLE(logins_between_machines_untried, 64);
+  SAMPLE(hosts_checked, 32, 31);
+  SAMPLE(check_needs_hosts);
+  SAMPLE(check_interrupted, SIGINT, 3, 32);
+}
+
+void add_network(Page& page) {
+  const InterfaceChoiceFailure include{
+      "prte_if_include",
+      "ib0",
+      "node3",
+      {"eth0 10.77.0.3/16", "eth1 10.78.0.3/16", "ib1 10.79.0.3/16 (down)"}};
+  const InterfaceChoiceFailure exclude{
+      "prte_if_exclude", "eth0,10.78.0.0/16", "node3", {"eth0 10.77.0.3/16", "eth1 10.78.0.3/16"}};
+  static const std::vector<std::string> kAddresses = {"10.77.0.3", "10.78.0.3"};
+  page.begin("Networks");
+  SAMPLE(unknown_interface, include, "ib0");
+  SAMPLE(no_interface_left, exclude);
+  const std::vector<FailedAttempt> attempts = {{"10.77.0.1:4711", no_answer_within(5000)},
+                                               {"10.78.0.1:4711", "Connection refused"}};
+  SAMPLE(no_connection, "node3", kAddresses, attempts);
+  SAMPLE(no_answer_within, 5000);
+}
+
 void add_mapping(Page& page) {
   const std::vector<std::string> nodes = {"v1", "v2", "v3", "v4"};
   SlotShortage full = limited_by_hosts();
@@ -233,10 +327,9 @@ void add_mapping(Page& page) {
   SAMPLE(not_enough_slots, second_program());
   SAMPLE(not_enough_slots, full);
   SAMPLE(not_enough_slots, large_dvm());
-  SAMPLE(unknown_host, "v9", nodes);
-  SAMPLE(unknown_host, "V3", nodes);
   SAMPLE(no_nodes_left);
   SAMPLE(no_process_for_stdin, 9, 4);
+  SAMPLE(launch_too_large, 20480, 16384);
   SAMPLE(node_is_too_full, "v1", 2, 3);
   SAMPLE(job_without_program);
   SAMPLE(job_with_bad_variable, "A=B");
@@ -260,22 +353,100 @@ void add_running(Page& page) {
   SAMPLE(process_signalled, kJob, 0, 8016, "node v1", SIGSEGV);
   SAMPLE(process_signalled, kJob, 0, 8016, "node v1", SIGKILL);
   SAMPLE(process_signalled, kJob, 0, 8016, "node v1", SIGTERM);
-  SAMPLE(node_lost, kJob, "v3", 2, "the peer closed the connection");
+  SAMPLE(process_ended_on_request, kJob, 1, 8017, "node v1", SIGKILL);
+  SAMPLE(process_aborted, kJob, 2, "node v1", 5, "out of memory");
+  const std::vector<std::uint32_t> some_ranks = {3, 5, 6, 7};
+  std::vector<std::uint32_t> every_fourth;
+  for (std::uint32_t rank = 0; rank < 80; rank += 4) every_fourth.push_back(rank);
+  SAMPLE(node_lost, kJob, "v3", some_ranks, "the peer closed the connection", false);
+  SAMPLE(node_lost, kJob, "v3", every_fourth, "it was silent for 10 s", false);
+  SAMPLE(node_lost, kJob, "v3", std::span(some_ranks).first(1), "its daemon ended", true);
+  SAMPLE(node_lost, kJob, "v3", {}, "its daemon ended", false);
+  SAMPLE(processes_restarted, kJob, 1);
+  SAMPLE(processes_restarted, kJob, 2);
+  SAMPLE(more_processes_failed, kJob, 3);
   SAMPLE(job_is_accepted, 7, kJob);
+  SAMPLE(job_is_spawned, kJob, 7);
+  SAMPLE(spawner_unknown, kJob);
+  SAMPLE(targets_unknown);
+  SAMPLE(job_reads_no_more, kJob);
+  SAMPLE(job_reads_not_yet, kJob);
+  SAMPLE(job_reads_nothing, kJob);
+  SAMPLE(process_reads_nothing, kJob, 0, 2);
   SAMPLE(connection_lost, "the peer closed the connection");
   SAMPLE(output_not_written, "cannot write output: No space left on device");
   SAMPLE(input_not_read, EISDIR);
   SAMPLE(answer_not_written, ENOSPC);
 }
 
+void add_staging(Page& page) {
+  const auto differs = staged_file_differs().message;
+  const auto unpacking = unpacking_failed(archive_entry_leaves("../../.profile")).message;
+  page.begin("Files of a job");
+  SAMPLE(staged_name_leaves, "../data/in.dat");
+  SAMPLE(staged_name_empty, "--preload-files");
+  SAMPLE(staged_file_unreadable, "in.dat", ENOENT);
+  SAMPLE(staged_file_is_directory, "data");
+  SAMPLE(staged_file_is_no_file, "/dev/zero");
+  SAMPLE(file_has_changed);
+  SAMPLE(preloaded_program_not_found, "solver");
+  SAMPLE(preloaded_program_not_executable, "./solver");
+  SAMPLE(preloaded_program_not_sent, "solver");
+  SAMPLE(too_many_staged_files, 12000, 10000);
+  SAMPLE(file_not_staged, kJob, "node v3", "data/in.dat", differs);
+  SAMPLE(file_not_staged, kJob, "node v3", "in.tar", unpacking);
+  SAMPLE(file_not_staged, kJob, "node v3", "", "No space left on device");
+  SAMPLE(file_not_read, kJob, "in.dat", "Input/output error");
+  SAMPLE(files_out_of_order, kJob);
+  SAMPLE(files_stalled, kJob, 60000, "node v3");
+  SAMPLE(files_missing, kJob, "node v9");
+  SAMPLE(staged_file_differs);
+  SAMPLE(staged_name_is_no_file);
+  SAMPLE(staging_was_stopped);
+  SAMPLE(unpacking_failed, "No space left on device");
+  SAMPLE(archive_not_readable, "truncated");
+  SAMPLE(archive_entry_leaves, "../../.profile");
+  SAMPLE(archive_entry_of_odd_kind, "dev/null");
+  SAMPLE(archive_entry_differs, "in.dat");
+  SAMPLE(archive_entry_not_written, "in.dat", ENOSPC);
+  SAMPLE(archive_has_too_much, 100000, std::uint64_t{16} << 30U);
+}
+
+void add_debugging(Page& page) {
+  const std::vector<ProcessLine> lines = {{0, "node v1", 7812, ""}, {1, "node v2", 7815, ""}};
+  page.begin("Debugging a job");
+  SAMPLE(job_is_held, kJob, 7, "exec", lines, 0);
+  SAMPLE(job_is_held, kJob, 7, "pmix-init", lines, 62);
+  SAMPLE(job_held_and_restarted);
+  SAMPLE(beside_without_number);
+  SAMPLE(no_job_to_be_beside, kJob);
+  SAMPLE(stops_twice, "--stop-in-init", "--stop-on-exec");
+  SAMPLE(program_cannot_be_held, EPERM);
+  SAMPLE(
+      stack_trace, kJob, 3, "node v1", 4711,
+      "Thread 1 (Thread 0x7f0000000740 (LWP 4711) \"ring\"):\n#0  0x00007f0000081234 in pause ()",
+      false);
+  SAMPLE(no_stack_traces, kJob, 2, "node v1", gdb_shows_no_stack("ptrace: not permitted").message);
+  SAMPLE(stack_traces_left_out, kJob, 20, 16, 256);
+  const std::vector<std::string> nodes = {"v2", "v3"};
+  SAMPLE(stack_traces_are_late, kJob, nodes, 30000);
+  SAMPLE(gdb_takes_too_long, 10000);
+  SAMPLE(gdb_shows_no_stack, "ptrace: Operation not permitted.");
+}
+
 void add_ending(Page& page) {
   page.begin("Ending jobs and DVMs");
+  SAMPLE(job_has_no_processes, kJob, 7);
   SAMPLE(no_such_job, "9");
   SAMPLE(not_a_signal, 99);
   SAMPLE(ended_on_request, kJob, SIGTERM);
   SAMPLE(ended_without_client, kJob);
   SAMPLE(ended_because, kJob, "the DVM is taken down");
   SAMPLE(ended_by_timeout, kJob, 90000);
+  SAMPLE(not_launched_in_time, kJob, 90000);
+  const std::array processes = {ProcessLine{0, "node v1", 4711, "PRTE_PROC_STATE_RUNNING"},
+                                ProcessLine{1, "node v2", 0, "PRTE_PROC_STATE_INIT"}};
+  SAMPLE(state_at_timeout, kJob, "PRTE_JOB_STATE_SEND_LAUNCH_MSG", processes, 2);
   SAMPLE(processes_did_not_end, kJob);
   SAMPLE(job_is_being_ended, SIGINT);
   SAMPLE(job_is_being_killed, SIGINT);
@@ -284,6 +455,75 @@ void add_ending(Page& page) {
   SAMPLE(head_was_killed, "night");
   SAMPLE(head_cannot_be_killed, "night", 4242);
   SAMPLE(dvm_has_not_ended, "night");
+  static const std::vector<std::string> kSilent = {"node3", "node4"};
+  SAMPLE(waiting_for_jobs, 2, kSilent, 8000);
+  SAMPLE(waiting_for_nodes, kSilent, 17000);
+  SAMPLE(ended_without_word_from, kSilent);
+}
+
+void add_watching(Page& page) {
+  static const std::vector<std::string> kSome = {"v2", "v3"};
+  static const std::vector<std::uint32_t> kRanks = {4, 5, 6, 7};
+  static const std::vector<std::string> kJobs = {"8", "9"};
+  page.begin("What a job waits for");
+  SAMPLE(waits_for_dvm, kSome, 4);
+  SAMPLE(waits_for_dvm, {}, 4);
+  SAMPLE(waits_for_suspects, kSome);
+  SAMPLE(waits_for_files, kSome, false);
+  SAMPLE(waits_for_files, kSome, true);
+  SAMPLE(waits_for_files, {}, false);
+  SAMPLE(waits_for_launch, kSome, 4);
+  SAMPLE(waits_for_debugger, "exec", 7);
+  SAMPLE(waits_for_processes, kSome, 4);
+  SAMPLE(waits_for_stacks, kSome, 4);
+  SAMPLE(waits_for_end, kSome, 4, SIGTERM, 1500);
+  SAMPLE(waits_for_end, kSome, 4, SIGKILL, 200);
+  SAMPLE(waits_for_output, kSome);
+  SAMPLE(waits_for_reader, "its client", 1, 262144);
+  SAMPLE(waits_for_collective, "a fence", kSome, kRanks);
+  SAMPLE(waits_for_spawned, 0, 8);
+  SAMPLE(waits_for_head, "PRTE_JOB_STATE_ALLOCATE");
+  SAMPLE(fact_pmix, 8, 16, 2, 4);
+  SAMPLE(fact_pmix, 0, 16, 0, 4);
+  SAMPLE(fact_pmix, 16, 16, 4, 4);
+  SAMPLE(fact_suspected, kSome);
+  SAMPLE(fact_children, kJobs);
+  SAMPLE(fact_parent, kJob, 0);
+  SAMPLE(fact_timeout, 90000);
+  SAMPLE(fact_nobody_reads);
+  SAMPLE(fact_input_waits, 1);
+  SAMPLE(job_never_submitted, "12", 7);
+  SAMPLE(job_never_submitted, "12", 0);
+  SAMPLE(job_forgotten, "3");
+  SAMPLE(processes_forgotten, "3");
+  SAMPLE(events_forgotten, 120);
+}
+
+void add_hosts(Page& page) {
+  static const std::vector<std::string> kNodes = {"node1", "node2"};
+  static const std::vector<std::string> kLong = {"node1.east", "node1.west"};
+  const HostPlace in_file{"nodes.txt", 3, 7, "node9"};
+  const HostPlace in_list{"--host", 0, 7, "+n4"};
+  page.begin("Hosts");
+  for (int fault = 0; fault <= static_cast<int>(kLastHostFault); ++fault) {
+    SAMPLE(bad_host, {"nodes.txt", 3, 1, "…"}, static_cast<HostFault>(fault));
+  }
+  SAMPLE(unknown_host_setting, {"nodes.txt", 3, 7, "slot"}, "slots");
+  SAMPLE(unknown_host_setting, {"nodes.txt", 3, 7, "weight"}, nullopt);
+  SAMPLE(more_slots_than_max, in_file, 8, 4);
+  SAMPLE(host_not_there, in_file, "the default hostfile", kNodes);
+  SAMPLE(host_not_there, {"--host", 0, 1, "noed2"}, "this DVM", kNodes);
+  SAMPLE(host_left_out, in_list, "node5");
+  SAMPLE(ambiguous_host, {"--host", 0, 1, "node1"}, kLong);
+  SAMPLE(index_past_the_end, in_list, "this DVM", 4);
+  SAMPLE(too_few_empty_nodes, {"--host", 0, 1, "+e:4"}, "this DVM", 3);
+  SAMPLE(too_few_empty_nodes, {"nodes.txt", 1, 1, "+e"}, "this DVM", 0);
+  SAMPLE(no_list_to_count_in, in_list);
+  SAMPLE(no_hosts_left, "nodes.txt");
+  SAMPLE(hostfile_not_readable, "nodes.txt", ENOENT);
+  SAMPLE(hostfile_too_large, "nodes.txt", std::size_t{16} << 20U);
+  SAMPLE(hostfile_without_hosts, "nodes.txt");
+  SAMPLE(nodes_and_hosts, "--hostfile");
 }
 
 }  // namespace
@@ -293,11 +533,19 @@ std::vector<Sample> catalogue_samples() {
   add_command_line(page);
   add_values(page);
   add_parameters(page);
+  add_hosts(page);
   add_finding(page);
   add_starting(page);
+  add_launching(page);
+  add_checking(page);
+  add_network(page);
   add_mapping(page);
   add_running(page);
+  add_staging(page);
+  add_debugging(page);
   add_ending(page);
+  add_watching(page);
+  add_elastic(page);
   return page.take();
 }
 

@@ -33,9 +33,9 @@ Error one_word_too_many(std::string_view word) {
   return invalid(quoted(word) + " is one word too many");
 }
 
-Error needs_one_job() {
+Error needs_one_job(std::string_view program) {
   return invalid(
-      fmt::format("one job is needed{}tide kill JOB, with a number that tide jobs lists", kTry));
+      fmt::format("one job is needed{}{} JOB, with a number that tide jobs lists", kTry, program));
 }
 
 Error needs_debug_word() {
@@ -58,6 +58,11 @@ Error takes_no_value(std::string_view option) {
 
 Error needs_value(std::string_view option, std::string_view value_names) {
   return invalid(fmt::format("{0} needs a value: {0} {1}", option, value_names));
+}
+
+Error empty_value(std::string_view option, std::string_view value_name) {
+  return invalid(fmt::format("the value of {0} is empty{1}{0} {2}, or leave {0} out", option, kTry,
+                             value_name));
 }
 
 Error given_twice(std::string_view option) {
@@ -120,6 +125,16 @@ Error unbuilt_qualifiers(std::string_view option_and_value) {
   return invalid(fmt::format("{}: qualifiers are not built yet", option_and_value));
 }
 
+Error value_missing(std::string_view option_and_value) {
+  return invalid(fmt::format("{} needs a value: {}=…", option_and_value, option_and_value));
+}
+
+Error signal_cannot_be_forwarded(std::string_view name) {
+  return invalid(
+      fmt::format("{} cannot be forwarded: no program gets to see it{}tide kill --signal {}", name,
+                  kTry, name));
+}
+
 Error takes_no_equals(std::string_view option_and_value) {
   return invalid(fmt::format("{} takes no '='", option_and_value));
 }
@@ -137,20 +152,6 @@ Error empty_directory(std::string_view option) {
       fmt::format("{0} is given an empty directory; leave {0} out to stay here", option));
 }
 
-Error empty_node_name(std::string_view hosts) {
-  return invalid(
-      fmt::format("--host {} has an empty node name{}--host v1,v2:4, with nodes that "
-                  "tide status lists",
-                  quoted(hosts), kTry));
-}
-
-Error unbuilt_relative_host(std::string_view name) {
-  return invalid(
-      fmt::format("--host {}: relative node names are not built yet{}the names that tide status "
-                  "lists",
-                  quoted(name), kTry));
-}
-
 Error no_such_signal(std::string_view text) {
   return invalid(fmt::format(
       "there is no signal {}{}a name such as TERM or SIGUSR1, or a number; kill -l lists them",
@@ -158,7 +159,8 @@ Error no_such_signal(std::string_view text) {
 }
 
 Error not_a_time(std::string_view option, std::string_view text) {
-  return invalid(fmt::format("{} {} is no time; write 90, 90s, 5m or 2h", option, quoted(text)));
+  return invalid(
+      fmt::format("{} {} is no time; write 90, 90s, 500ms, 5m or 2h", option, quoted(text)));
 }
 
 Error time_too_long(std::string_view option, std::string_view text, std::uint64_t hours) {

@@ -45,8 +45,8 @@ Error no_dvm_that(std::string_view what, std::span<const std::string> running) {
 
 Error no_system_dvm() {
   return not_found(
-      fmt::format("there is no system DVM: one that serves the whole machine is not built yet{}"
-                  "leave the option out, or --dvm NAME",
+      fmt::format("there is no system DVM of yours on this machine{}tide up --system-server, "
+                  "or --dvm NAME for another one",
                   kTry));
 }
 
@@ -102,6 +102,11 @@ Error no_log_of(std::string_view node, std::span<const std::string> known) {
   std::string text = fmt::format("there is no log of {}", quoted(node));
   if (const auto near = nearest_name(node, known)) return not_found(text + did_you_mean(near));
   return not_found(text + "; there are " + name_list(known));
+}
+
+Error log_is_elsewhere(std::string_view node, std::string_view path) {
+  return not_found(fmt::format("the log of {0} is on its own machine, in {1}{2}ssh {0} cat {3}",
+                               node, path, kTry, quote_argument(path)));
 }
 
 std::string empty_log(std::string_view node, std::string_view path) {

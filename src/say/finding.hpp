@@ -26,6 +26,8 @@ Error dvm_does_not_answer(std::uint32_t seconds);
 Error unknown_request();
 Error no_such_failpoint(std::string_view name, std::span<const std::string> set);
 Error no_log_of(std::string_view node, std::span<const std::string> known);
+// `path` is on the machine of the node.
+Error log_is_elsewhere(std::string_view node, std::string_view path);
 std::string empty_log(std::string_view node, std::string_view path);
 
 }  // namespace tide::say

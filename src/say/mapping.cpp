@@ -20,7 +20,7 @@ struct Group {  // nodes that differ in their names only
 
 bool alike(const SlotRow& a, const SlotRow& b) {
   return a.slots == b.slots && a.source == b.source && a.in_use == b.in_use && a.taken == b.taken &&
-         a.host_limit == b.host_limit && a.usable == b.usable;
+         a.host_limit == b.host_limit && a.usable == b.usable && a.max_slots == b.max_slots;
 }
 
 std::vector<Group> grouped(std::span<const SlotRow> rows) {
@@ -45,10 +45,11 @@ std::string names_of(const Group& group) {
 
 std::string source_words(const SlotRow& row) {
   static constexpr std::array<std::string_view, 5> kSources = {
-      "--slots at the start", "cores found by hwloc", "sockets found by hwloc",
+      "given at the start", "cores found by hwloc", "sockets found by hwloc",
       "hardware threads found by hwloc", "parameter prte_set_default_slots"};
   std::string text(kSources.at(static_cast<std::size_t>(row.source)));
-  if (row.host_limit) text += fmt::format("; at most {} by --host", *row.host_limit);
+  if (row.host_limit) text += fmt::format("; at most {} asked for", *row.host_limit);
+  if (row.max_slots > 0) text += fmt::format("; never more than {}", row.max_slots);
   return text;
 }
 
@@ -141,8 +142,13 @@ std::vector<Choice> choices_in(const SlotAdvice& advice, std::uint32_t asked) {
                        advice.fits_when_idle >= asked ? "as asked, once other jobs have ended"
                                                       : "once other jobs have ended"});
   }
-  if (!advice.hosts.empty()) choices.push_back({"--host " + advice.hosts, "fits now"});
-  if (advice.without_hosts) choices.push_back({"no --host", "fits now, on any node"});
+  if (!advice.hosts.empty()) {
+    choices.push_back(
+        {"--host " + advice.hosts, advice.by_file ? "fits now, without --hostfile" : "fits now"});
+  }
+  if (advice.without_hosts) {
+    choices.push_back({advice.by_file ? "no --hostfile" : "no --host", "fits now, on any node"});
+  }
   if (advice.oversubscribe) {
     choices.push_back({"--map-by :OVERSUBSCRIBE", "more processes than slots"});
   }
@@ -180,12 +186,6 @@ std::string not_enough_slots(const SlotShortage& shortage) {
   return text + advice_text(shortage);
 }
 
-std::string unknown_host(std::string_view host, std::span<const std::string> nodes) {
-  std::string text = fmt::format("host {} is not a node of this DVM", quoted(host));
-  if (const auto near = nearest_name(host, nodes)) return text + did_you_mean(near);
-  return fmt::format("{}, which has {}{}tide status lists them", text, name_list(nodes), kTry);
-}
-
 std::string no_nodes_left() {
   return fmt::format(
       "the DVM has no nodes to run on: all were lost, or do not answer at present{}"
@@ -198,6 +198,13 @@ std::string no_process_for_stdin(std::int64_t rank, std::size_t processes) {
       "standard input is for process {} and the job has only {}, counted from 0{}"
       "--stdin {}, or --stdin none",
       rank, processes, kTry, processes - 1);
+}
+
+std::string launch_too_large(std::size_t bytes, std::size_t limit) {
+  return fmt::format(
+      "what its nodes have to be told to launch it takes {} bytes, above the {} that fit into a "
+      "message{}fewer processes, arguments or variables, or a DVM with a larger prte_max_msg_size",
+      bytes, limit, kTry);
 }
 
 std::string node_is_too_full(std::string_view node, std::uint32_t slots, std::uint32_t processes) {

@@ -96,16 +96,74 @@ std::string process_signalled(std::string_view nspace, std::uint32_t rank, std::
   return text;
 }
 
-std::string node_lost(std::string_view nspace, std::string_view node, std::size_t processes,
-                      std::string_view why) {
-  return fmt::format(
-      "job {}: node {} was lost with {} of its processes: {}{}tide status shows what is "
-      "left of the DVM, which goes on; run the job again there",
-      nspace, node, processes, why, kTry);
+std::string process_ended_on_request(std::string_view nspace, std::uint32_t rank, std::uint32_t pid,
+                                     std::string_view where, int signal) {
+  return fmt::format("job {}: process {} (pid {}) on {} was ended on request, by {}", nspace, rank,
+                     pid, where, signal_words(signal));
+}
+
+std::string process_aborted(std::string_view nspace, std::uint32_t rank, std::string_view where,
+                            int status, std::string_view message) {
+  const std::string said = message.empty() ? "" : fmt::format(": {}", one_line(message));
+  return fmt::format("job {}: process {} on {} ended the job with status {}{}", nspace, rank, where,
+                     status, said);
+}
+
+std::string node_lost(std::string_view nspace, std::string_view node,
+                      std::span<const std::uint32_t> ranks, std::string_view why, bool one_shot) {
+  const std::string_view next =
+      one_shot
+          ? "again; tide check shows which of the hosts can be used, if any were named"
+          : "tide status shows what is left of the DVM, which goes on; run the job again there";
+  return fmt::format("job {}: node {} was lost with {}: {}{}{}", nspace, node,
+                     ranks.empty() ? "the end of its output" : rank_words(ranks), why, kTry, next);
+}
+
+std::string processes_restarted(std::string_view nspace, std::uint32_t times) {
+  if (times == 1) return fmt::format("job {}: a process that failed was started again", nspace);
+  return fmt::format("job {}: processes that failed were started again, {} times in all", nspace,
+                     times);
+}
+
+std::string more_processes_failed(std::string_view nspace, std::uint32_t count) {
+  return fmt::format("job {}: {} more of its processes failed", nspace, count);
 }
 
 std::string job_is_accepted(std::uint32_t number, std::string_view nspace) {
   return fmt::format("job {} ({}) is accepted", number, nspace);
+}
+
+Error spawner_unknown(std::string_view nspace) {
+  return Error{ErrorCode::kNotFound,
+               fmt::format("{} spawns a job, but is no job or tool of this DVM", nspace)};
+}
+
+Error targets_unknown() {
+  return Error{ErrorCode::kNotFound, "one of the processes or jobs that are meant is not known"};
+}
+
+Error job_reads_no_more(std::string_view nspace) {
+  return Error{ErrorCode::kConnectionLost,
+               fmt::format("job {} has ended and reads no more input", nspace)};
+}
+
+Error job_reads_not_yet(std::string_view nspace) {
+  return Error{ErrorCode::kUnavailable, fmt::format("job {} has no processes yet", nspace)};
+}
+
+Error job_reads_nothing(std::string_view nspace) {
+  return Error{ErrorCode::kNotFound,
+               fmt::format("job {} was started so that no process reads input", nspace)};
+}
+
+Error process_reads_nothing(std::string_view nspace, std::uint32_t rank, std::uint32_t reader) {
+  return Error{
+      ErrorCode::kNotFound,
+      fmt::format("process {} of job {} reads no input, process {} does", rank, nspace, reader)};
+}
+
+std::string job_is_spawned(std::string_view nspace, std::uint32_t parent) {
+  return fmt::format("job {} is spawned by job {}", nspace, parent);
 }
 
 std::string connection_lost(std::string_view why) {

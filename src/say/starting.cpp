@@ -2,9 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.hpp"
 
 namespace tide::say {
+
+namespace {
+
+std::string indented(std::string_view text) {
+  std::string out;
+  for (const char each : text) out += each == '\n' ? "\n  " : std::string(1, each);
+  return out;
+}
+
+}  // namespace
 
 std::string dvm_not_started(std::string_view why) {
   return fmt::format("the DVM could not be started: {}", why);
@@ -20,6 +32,28 @@ std::string daemon_lost_at_start(std::string_view node, std::string_view why) {
 
 std::string daemon_ended_at_start(std::string_view node, std::string_view why) {
   return fmt::format("the daemon on node {} ended: {}", node, why);
+}
+
+std::string nodes_not_started(const std::vector<std::string>& reasons, std::size_t nodes,
+                              const std::vector<std::string>& silent) {
+  constexpr std::size_t kShown = 20;
+  if (reasons.size() == 1 && silent.empty()) return reasons.front();
+  std::string out = fmt::format("{} of {} nodes failed", reasons.size(), nodes);
+  for (std::size_t i = 0; i < std::min(reasons.size(), kShown); ++i) {
+    out += "\n  " + indented(reasons[i]);
+  }
+  if (reasons.size() > kShown) out += fmt::format("\n  and {} more", reasons.size() - kShown);
+  if (!silent.empty()) out += "\n  not heard of by then: " + name_list(silent);
+  return out;
+}
+
+std::string same_machine(std::string_view node, std::string_view other) {
+  return fmt::format("node {} is the machine of node {}: they are one node with both names", node,
+                     other);
+}
+
+std::string not_needed(std::string_view node) {
+  return fmt::format("this machine is in the DVM as node {}", node);
 }
 
 std::string daemons_did_not_report(std::uint32_t waited_ms, std::string_view nodes) {

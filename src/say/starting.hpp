@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/messages.hpp"
 
@@ -14,6 +15,11 @@ std::string dvm_not_started(std::string_view why);
 std::string node_not_started(std::string_view node, std::string_view why);
 std::string daemon_lost_at_start(std::string_view node, std::string_view why);
 std::string daemon_ended_at_start(std::string_view node, std::string_view why);
+// One reason as it is; several, or with others that were not heard of by then, one below the other.
+std::string nodes_not_started(const std::vector<std::string>& reasons, std::size_t nodes,
+                              const std::vector<std::string>& silent = {});
+std::string same_machine(std::string_view node, std::string_view other);
+std::string not_needed(std::string_view node);
 std::string daemons_did_not_report(std::uint32_t waited_ms, std::string_view nodes);
 std::string daemons_not_wired_up(std::uint32_t waited_ms);
 Error too_few_descriptors(std::uint32_t nodes, std::uint64_t needed, std::uint64_t limit);

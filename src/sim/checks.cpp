@@ -3,10 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
+#include <utility>
 
+#include "sim/changes.hpp"
 #include "sim/clients.hpp"
 #include "sim/processes.hpp"
+#include "sim/services.hpp"
+#include "sim/staged_files.hpp"
 #include "sim/world.hpp"
+#include "wire/exit_status.hpp"
 
 namespace tide::sim {
 
@@ -14,6 +20,8 @@ namespace {
 
 // One world in so many is replayed: it costs the copies of all events.
 constexpr std::uint64_t kReplayEvery = 8;
+// And in one in so many all jobs are explained after every step.
+constexpr std::uint64_t kWatchEvery = 4;
 // Shorter than the grace of a suspected daemon, with room for a lost packet that is sent again.
 constexpr std::uint64_t kHarmlessMs = 2'500;
 // Faults that follow each other sooner count as one.
@@ -30,7 +38,9 @@ bool is_snapshot(const core::DaemonEvent& event) {
 }  // namespace
 
 Checks::Checks(const World& world)
-    : world_(world), keep_events_(world.scenario().seed % kReplayEvery == 0) {}
+    : world_(world),
+      keep_events_(world.scenario().seed % kReplayEvery == 0),
+      watchers_(world.scenario().seed % kWatchEvery == 1) {}
 
 // ---- every step ----
 
@@ -41,9 +51,12 @@ void Checks::on_head_step(const core::HeadEvent& event, const core::Actions& act
   for (const auto& action : actions) {
     if (const auto* reply = std::get_if<core::Reply>(&action)) check_addressee(*reply);
     if (const auto* send = std::get_if<core::Send>(&action)) check_launch_data(*send);
-    if (const auto* launch = std::get_if<core::LaunchDaemons>(&action)) check_ranks(*launch);
+    if (const auto* launch = std::get_if<core::LaunchDaemons>(&action))
+      check_ranks(launch->targets);
   }
   check_lost_nodes(now_ms);
+  check_fence();
+  watchers_.on_head_step(world_.head());
 }
 
 void Checks::check_addressee(const core::Reply& reply) const {
@@ -53,49 +66,78 @@ void Checks::check_addressee(const core::Reply& reply) const {
   }
 }
 
-// row:E1 in part: nothing is sent to start on a daemon that is not, or no longer, one of the DVM's
-void Checks::check_launch_data(const core::Send& send) const {
+// row:E19 nothing is sent to start on a daemon that is not, or no longer, a full member of the DVM.
+// What was sent before may go again to whom it did not reach.
+void Checks::check_launch_data(const core::Send& send) {
   if (!send.message.has_down()) return;
   for (const auto& entry : send.message.down().entries()) {
     if (!entry.body().has_launch()) continue;
+    const auto job = entry.body().launch().job();
+    const Rank rank{entry.destination()};
+    if (!launches_.emplace(job, rank).second) continue;
     const auto& nodes = world_.head().roster().nodes();
-    const auto node = nodes.find(Rank(entry.destination()));
-    const bool fit = node != nodes.end() && (node->second.state == core::NodeState::kUp ||
-                                             node->second.state == core::NodeState::kSuspect);
-    if (!fit) {
-      throw BrokenPromise(
-          "launch data goes to ready daemons only",
-          fmt::format("job {} to rank {}", entry.body().launch().job(), entry.destination()));
-    }
+    const auto node = nodes.find(rank);
+    // What found no way before may go out when a node is about to leave, to be ended there.
+    const bool fresh = world_.head().jobs().launches() != launched_;
+    const bool leaves = node != nodes.end() && node->second.state == core::NodeState::kLeaving;
+    const bool fit = node != nodes.end() &&
+                     (node->second.state == core::NodeState::kUp ||
+                      node->second.state == core::NodeState::kSuspect || (leaves && !fresh));
+    const auto what = fmt::format("job {} to rank {}", job, rank.value());
+    if (!fit) throw BrokenPromise("launch data goes to ready daemons only", what);
   }
 }
 
-void Checks::check_ranks(const core::LaunchDaemons& launch) {
-  for (const auto& target : launch.targets) {
-    if (target.rank.value() <= highest_rank_) {
+void Checks::check_ranks(const std::vector<core::LaunchTarget>& targets) {
+  for (const auto& target : targets) {
+    if (!ranks_given_.insert(target.rank).second) {
       throw BrokenPromise("no rank is given out twice",
                           fmt::format("rank {}", target.rank.value()));
     }
-    highest_rank_ = target.rank.value();
+    check_ranks(target.below);
   }
 }
 
-// Only who was struck may be lost.
+// Only who was struck may be lost. Who is about to leave or has not arrived yet may go; jobs may
+// suffer from that.
 void Checks::check_lost_nodes(std::uint64_t now_ms) {
   const auto& nodes = world_.head().roster().nodes();
-  if (nodes.size() == members_.size()) return;
-  std::set<Rank> now;
-  for (const auto& [rank, node] : nodes) now.insert(rank);
-  for (const Rank rank : members_) {
-    if (now.contains(rank)) continue;
-    losses_ms_.push_back(now_ms);
+  if (nodes.size() == members_.size() && world_.scenario().changes.empty()) return;
+  std::map<Rank, core::NodeState> now;
+  for (const auto& [rank, node] : nodes) now.emplace(rank, node.state);
+  for (const auto& [rank, state] : members_) {
+    const auto found = now.find(rank);
+    const bool was_there = state == core::NodeState::kUp || state == core::NodeState::kSuspect;
+    const bool leaves = found != now.end() && found->second >= core::NodeState::kLeaving;
+    if (found == now.end() || (leaves && was_there)) losses_ms_.push_back(now_ms);
+    // Nobody sees the end of one on another machine that was started in vain.
+    const bool in_vain = found == now.end() && state < core::NodeState::kUp;
+    if (in_vain && world_.scenario().far) excused_.insert(rank);
+    if (found != now.end() || !was_there) continue;
     // Whoever lost its own link while the way up was dead unnoticed may be given up with it.
     const bool excused = excused_.contains(rank) || now_ms < unsure_until_ms_;
     if (world_.ready() && !excused && !world_.clients().down_requested()) {
       throw BrokenPromise("only who was struck is lost", fmt::format("rank {}", rank.value()));
     }
   }
+  const bool anybody = std::ranges::any_of(now, [](const auto& entry) {
+    return entry.second == core::NodeState::kUp || entry.second == core::NodeState::kSuspect;
+  });
+  if (!anybody) losses_ms_.push_back(now_ms);  // a job that comes now finds no place
   members_ = std::move(now);
+}
+
+// row:E14 row:E10 nobody waits for nothing, and no job is launched as long as a shrink goes on
+void Checks::check_fence() {
+  const auto& jobs = world_.head().jobs();
+  if (jobs.fence().parked() > 0 && jobs.fence().campaigns().empty()) {
+    throw BrokenPromise("no job is parked without a change", "one is");
+  }
+  const bool shrinks = jobs.fence().holds_launch();
+  if (std::exchange(shrinks_, shrinks) && shrinks && jobs.launches() != launched_) {
+    throw BrokenPromise("nothing is launched during a shrink", "a job was");
+  }
+  launched_ = jobs.launches();
 }
 
 // Every operation once, in order: the serial moves by one, or jumps with a snapshot.
@@ -114,10 +156,12 @@ void Checks::on_daemon_step(HostId host, const core::DaemonEvent& event) {
 // row:L17 when the end of a job is told nothing of it is left on the nodes of the DVM
 void Checks::on_job_ended(JobId job) const {
   if (world_.clients().down_requested()) return;  // that waits for nobody for ever
-  if (world_.clients().plan_of(job).trouble == Trouble::kUnendable) return;
+  if (!world_.knows_plan_of(job) || world_.plan_of(job).trouble == Trouble::kUnendable) return;
   for (const auto& [id, host] : world_.hosts()) {
-    if (!host.alive || !world_.head().roster().nodes().contains(host.identity.rank)) continue;
-    if (world_.processes().runaways(id, job) > 0) {
+    const auto node = world_.head().roster().nodes().find(host.identity.rank);
+    if (!host.alive || node == world_.head().roster().nodes().end()) continue;
+    if (node->second.state == core::NodeState::kDeparting) continue;  // and takes all along
+    if (world_.processes().runaways(id, job) > 0 || world_.files().any_of(id, job)) {
       throw BrokenPromise("nothing of a job is left when its end is told",
                           fmt::format("job {} on host {}", job.value(), id));
     }
@@ -145,6 +189,7 @@ void Checks::on_launch_fault(const Fault& fault) {
 
 // A fault excuses a start that is under way, not one that hangs already.
 void Checks::on_fault() {
+  last_fault_ms_ = world_.now_ms();
   if (world_.ready() || start_may_fail_) return;
   start_may_fail_ = true;
   if (world_.schedule().under_way() || world_.clients().down_requested()) return;
@@ -162,6 +207,10 @@ void Checks::when_quiet() {
                         fmt::format("{} kills not answered", world_.clients().kills_unanswered()));
   }
   for (const auto& outcome : world_.clients().outcomes()) check_outcome(outcome);
+  for (const auto& [number, outcome] : world_.clients().children()) check_child(outcome);
+  world_.services().when_quiet();
+  world_.changes().when_quiet();
+  watchers_.when_quiet(world_.head());
   if (keep_events_) check_replay();
 }
 
@@ -224,6 +273,9 @@ void Checks::check_jobs_gone() const {
     if (id == kHeadHost || !host.alive) continue;
     if (host.core->jobs().size() != 0) broken(fmt::format("host {} keeps a job", id));
     if (world_.processes().any_on(id)) broken(fmt::format("host {} has a process", id));
+    if (world_.files().any_on(id) || host.core->files().size() != 0) {
+      broken(fmt::format("host {} has files of a job", id));
+    }
   }
   for (const auto& [rank, node] : world_.head().roster().nodes()) {
     if (node.used != 0)
@@ -238,10 +290,14 @@ bool Checks::lost_between(std::uint64_t from_ms, std::uint64_t to_ms) const {
 
 bool Checks::must_succeed(const Outcome& outcome) const {
   const auto& plan = outcome.plan;
-  const bool goes_well = plan.trouble == Trouble::kNone || plan.trouble == Trouble::kUnendable;
-  const bool own_fault = !goes_well || plan.timeout_ms != 0;
+  return plan.ends_well() && is_left_alone(outcome);
+}
+
+bool Checks::is_left_alone(const Outcome& outcome) const {
+  const auto& plan = outcome.plan;
+  const bool has_time = plan.timeout_ms == 0 && plan.spawn_timeout_ms == 0 && plan.bad_disks == 0;
   const bool clients = plan.client == ClientHabit::kStays || plan.client == ClientHabit::kSlow;
-  return !own_fault && clients && !members_.empty() &&
+  return has_time && clients && !members_.empty() &&
          !lost_between(outcome.submitted_ms, outcome.answered_ms);
 }
 
@@ -251,9 +307,40 @@ void Checks::check_outcome(const Outcome& outcome) const {
   };
   if (outcome.left) return;
   if (outcome.answers != 1) broken("every job comes to its end", "its client was not answered");
+  if (!outcome.traces.empty() && outcome.exit_status != kExitTimedOut) {
+    broken("only a job whose time is over is looked at", fmt::format("{}", outcome.exit_status));
+  }
   if (outcome.exit_status == 0) return check_success(outcome);
   if (outcome.messages.empty()) broken("a failure has a reason", "none was given");
   if (must_succeed(outcome)) broken("a job that nothing happened to succeeds", outcome.messages[0]);
+  check_misfit(outcome);
+  check_recoverable(outcome);
+}
+
+// row:L17 and its status says why
+void Checks::check_misfit(const Outcome& outcome) const {
+  const Misfit misfit = outcome.plan.misfit;
+  if (misfit == Misfit::kNone || !is_left_alone(outcome)) return;
+  const int status = misfit == Misfit::kTooLarge ? kExitJobFailed : kExitMapFailed;
+  if (outcome.exit_status != status) {
+    throw BrokenPromise("a job without a place is told so",
+                        fmt::format("job {}: {}", outcome.number, outcome.exit_status));
+  }
+}
+
+// Without the process that failed it has done all it was to do.
+void Checks::check_recoverable(const Outcome& outcome) const {
+  const auto& plan = outcome.plan;
+  const bool runs = plan.misfit == Misfit::kNone;
+  if (!runs || !plan.recoverable || !plan.fails_at_first() || !is_left_alone(outcome)) return;
+  const int status = plan.trouble == Trouble::kExitCode ? 3 : 128 + SIGSEGV;
+  if (outcome.exit_status != status) {
+    throw BrokenPromise("a recoverable job has the status of what failed",
+                        fmt::format("job {}: {}", outcome.number, outcome.exit_status));
+  }
+  for (std::uint32_t rank = 0; rank < plan.processes; ++rank) {
+    if (rank != plan.trouble_rank) check_output(outcome, rank);
+  }
 }
 
 void Checks::check_success(const Outcome& outcome) const {
@@ -261,16 +348,51 @@ void Checks::check_success(const Outcome& outcome) const {
     throw BrokenPromise("success means that all went well",
                         fmt::format("job {}: {}", outcome.number, what));
   };
-  const auto trouble = outcome.plan.trouble;
-  if (trouble != Trouble::kNone && trouble != Trouble::kUnendable) broken("a process had not");
+  if (!outcome.plan.ends_well()) broken("a process had not");
   if (!outcome.order_kept) broken("its output came in another order");
-  for (std::uint32_t rank = 0; rank < outcome.plan.processes; ++rank) {
-    const auto seen = outcome.output_bytes.find(rank);
-    const auto bytes = seen == outcome.output_bytes.end() ? 0 : seen->second;
-    const auto planned =
-        Processes::planned_output(world_.scenario(), outcome.plan, outcome.number, rank);
-    if (bytes != planned)
-      broken(fmt::format("{} of {} bytes of process {} came", bytes, planned, rank));
+  for (std::uint32_t rank = 0; rank < outcome.plan.processes && !outcome.plan.only_map; ++rank) {
+    check_output(outcome, rank);
+  }
+}
+
+void Checks::check_output(const Outcome& outcome, std::uint32_t rank) const {
+  const auto broken = [&](const std::string& what) {
+    throw BrokenPromise("success means that all went well",
+                        fmt::format("job {}: {}", outcome.number, what));
+  };
+  const core::ProcKey key{JobId(outcome.number), ProcRank(rank)};
+  const auto seen = outcome.output_bytes.find(rank);
+  const auto bytes = seen == outcome.output_bytes.end() ? 0 : seen->second;
+  const auto planned =
+      outcome.plan.restarts > 0
+          ? world_.processes().written(key)
+          : Processes::planned_output(world_.scenario(), outcome.plan, outcome.number, rank);
+  if (bytes != planned)
+    broken(fmt::format("{} of {} bytes of process {} came", bytes, planned, rank));
+  const auto beside = outcome.logged_bytes.find(rank);
+  const auto logged = world_.services().logged(key);
+  if ((beside == outcome.logged_bytes.end() ? 0 : beside->second) != logged)
+    broken(fmt::format("what process {} logged did not come", rank));
+}
+
+// It is told of like its parent, and does not outlast a parent that failed.
+void Checks::check_child(const Outcome& outcome) const {
+  if (outcome.left) return;
+  const auto broken = [&](std::string_view promise, const std::string& what) {
+    throw BrokenPromise(promise, fmt::format("job {}: {}", outcome.number, what));
+  };
+  if (outcome.answers != 1) broken("every job comes to its end", "its client was not answered");
+  if (outcome.exit_status != 0) {
+    if (outcome.messages.empty()) broken("a failure has a reason", "none was given");
+    return;
+  }
+  Outcome with_plan = outcome;
+  with_plan.plan = world_.plan_of(JobId(outcome.number));
+  check_success(with_plan);
+  for (const auto& parent : world_.clients().outcomes()) {
+    const bool failed = parent.number == outcome.parent && parent.exit_status != 0;
+    if (failed && parent.answers > 0 && parent.answered_ms < outcome.answered_ms)
+      broken("what a failed job spawned ends with it", "it went on");
   }
 }
 
@@ -293,6 +415,7 @@ void Checks::at_the_end() {
     throw BrokenPromise("nothing is left at the end", what);
   };
   if (!world_.head_exited()) broken("the head goes on");
+  watchers_.at_the_end(world_.head());
   if (!world_.ready() && !start_may_fail_ && !world_.scenario().take_down_ms) {
     throw BrokenPromise("a start without faults succeeds", "it did not");
   }

@@ -4,6 +4,8 @@
 #include <csignal>
 #include <utility>
 
+#include "sim/services.hpp"
+#include "sim/staged_files.hpp"
 #include "sim/world.hpp"
 
 namespace tide::sim {
@@ -15,8 +17,22 @@ constexpr std::uint64_t kDownClient = 2'000'000;
 constexpr std::uint64_t kFirstSubmitter = 3'000'000;
 constexpr std::uint64_t kFirstReader = 4'000'000;
 constexpr std::uint64_t kFirstWriter = 5'000'000;
+constexpr std::uint64_t kFirstSender = 6'000'000;
+constexpr std::uint64_t kFirstDebugger = 7'000'000;
+constexpr std::uint32_t kTooManyProcesses = 10'000;
 constexpr std::uint64_t kReplyUs = 300;
 constexpr std::uint64_t kSlowUs = 400'000;
+
+wire::StopAt stop_of(HeldAt held_at) {
+  switch (held_at) {
+    case HeldAt::kExec:
+      return wire::STOP_ON_EXEC;
+    case HeldAt::kInit:
+      return wire::STOP_IN_INIT;
+    default:
+      return wire::STOP_NOWHERE;
+  }
+}
 
 }  // namespace
 
@@ -50,12 +66,23 @@ void Clients::submit(std::size_t index) {
   message.request.set_request(1);
   auto* job = message.request.mutable_submit()->mutable_job();
   job->set_stdin_rank(plan.input_bytes > 0 ? 0 : -1);
-  job->set_oversubscribe(true);
+  job->set_oversubscribe(plan.misfit != Misfit::kTooMany);
   job->set_timeout_ms(plan.timeout_ms);
+  auto* runtime = job->mutable_runtime();
+  runtime->set_spawn_timeout_ms(plan.spawn_timeout_ms);
+  runtime->set_get_stack_traces(plan.stack_traces);
+  runtime->set_do_not_launch(plan.only_map);
+  runtime->set_recoverable(plan.recoverable);
+  runtime->set_max_restarts(plan.restarts);
+  runtime->set_stop_at(stop_of(plan.held_at));
   job->set_map_by(plan.by_node ? wire::JobSpec::NODE : wire::JobSpec::SLOT);
   auto* app = job->add_apps();
   app->add_argv("virtual");
   app->set_processes(plan.processes);
+  if (plan.misfit == Misfit::kNoSuchNode) app->add_hosts()->set_node("nowhere");
+  if (plan.misfit == Misfit::kTooMany) app->set_processes(kTooManyProcesses);
+  if (plan.misfit == Misfit::kTooLarge) app->add_argv(std::string(kMessageLimit / 2, 'x'));
+  for (std::uint32_t i = 0; i < plan.files; ++i) job->add_files()->set_name(std::to_string(i));
   world_.post_to_head(std::move(message));
   const bool acts = plan.client != ClientHabit::kStays && plan.client != ClientHabit::kSlow;
   const What what{What::Kind::kClient, kHeadHost, index};
@@ -68,6 +95,9 @@ void Clients::act(std::size_t index) {
   if (world_.head_exited()) return;
   if (outcome.plan.client == ClientHabit::kLeaves) {
     outcome.left = true;
+    for (auto& [number, one] : children_) {
+      if (one.parent == outcome.number) one.left = true;
+    }
     world_.post_to_head(core::ClientGone{ClientId(index + 1)});
     return;
   }
@@ -94,27 +124,56 @@ void Clients::request_down() {
 void Clients::on_reply(const core::Reply& reply) {
   const auto client = reply.client.value();
   if (client == kDownClient) {
+    if (reply.reply.has_news()) return;
     if (--downs_unanswered_ < 0) throw BrokenPromise("one answer per request", "a down has two");
   } else if (client >= kFirstKiller) {
     --kills_unanswered_;
   } else if (client >= 1 && client <= outcomes_.size()) {
-    on_job_reply(outcomes_[client - 1], reply);
+    const auto& body = reply.reply;
+    const auto job = body.has_output() ? body.output().job() : body.ended().job();
+    Outcome* spawned = child(job);
+    on_job_reply(spawned != nullptr ? *spawned : outcomes_[client - 1], reply);
   }
+}
+
+// A job of the client's has spawned another one, or its own is accepted.
+void Clients::on_accepted(Outcome& outcome, const wire::Accepted& accepted) {
+  if (accepted.parent() != 0) {
+    const bool known = accepted.parent() == outcome.number || children_.contains(accepted.parent());
+    if (!known) throw BrokenPromise("who owns a job owns what it spawns", "another one was told");
+    Outcome& one = children_[accepted.job()];
+    one.number = accepted.job();
+    one.parent = accepted.parent();
+    one.submitted_ms = world_.now_ms();
+    return;
+  }
+  if (outcome.number != 0) throw BrokenPromise("one answer per request", "accepted twice");
+  outcome.number = accepted.job();
+  by_number_[outcome.number] = static_cast<std::size_t>(&outcome - outcomes_.data());
+  input_left_[outcome.number] = outcome.plan.input_bytes;
+}
+
+Outcome* Clients::child(std::uint32_t job) {
+  const auto found = children_.find(job);
+  return found == children_.end() ? nullptr : &found->second;
 }
 
 void Clients::on_job_reply(Outcome& outcome, const core::Reply& reply) {
   const auto& body = reply.reply;
   if (body.has_accepted()) {
-    if (outcome.number != 0) throw BrokenPromise("one answer per request", "accepted twice");
-    outcome.number = body.accepted().job();
-    by_number_[outcome.number] = static_cast<std::size_t>(&outcome - outcomes_.data());
-    input_left_[outcome.number] = outcome.plan.input_bytes;
+    on_accepted(outcome, body.accepted());
   } else if (outcome.left) {
     return;
   } else if (body.has_output()) {
     take_output(outcome, reply);
   } else if (body.has_input_credit()) {
     send_input(outcome, reply);
+  } else if (body.has_file_credit()) {
+    send_files(outcome, reply);
+  } else if (body.has_held()) {
+    let_go(outcome);
+  } else if (body.has_trace()) {
+    take_trace(outcome, body.trace());
   } else if (body.has_ended()) {
     outcome.exit_status = body.ended().exit_status();
     for (const auto& message : body.ended().messages()) outcome.messages.push_back(message);
@@ -122,6 +181,14 @@ void Clients::on_job_reply(Outcome& outcome, const core::Reply& reply) {
   } else if (body.has_error()) {
     outcome.messages.push_back(body.error().message());
     answered(outcome);
+  }
+}
+
+// Each has a process or a node in it, so two that are the same are one that was told twice.
+void Clients::take_trace(Outcome& outcome, const wire::JobTrace& trace) {
+  if (outcome.answers > 0) throw BrokenPromise("the end is the last word", "stacks after the end");
+  if (!outcome.traces.insert(trace.text()).second) {
+    throw BrokenPromise("stacks are told once", trace.text());
   }
 }
 
@@ -136,13 +203,19 @@ void Clients::take_output(Outcome& outcome, const core::Reply& reply) {
   const auto& output = reply.reply.output();
   if (outcome.answers > 0) throw BrokenPromise("the end is the last word", "output after the end");
   auto& seen = outcome.output_bytes[output.rank()];
+  auto& unpaid = outcome.unpaid[output.rank()];
   for (const char byte : reply.payload.view()) {
+    if (byte == Services::kLogByte) {
+      ++outcome.logged_bytes[output.rank()];
+      ++unpaid;
+      continue;
+    }
     if (byte != static_cast<char>(seen++ % kByteCycle)) outcome.order_kept = false;
   }
   const auto size = reply.payload.size();
   auto& uncredited = outcome.uncredited[output.rank()];
   uncredited += size;
-  if (uncredited > world_.scenario().window_bytes) {
+  if (uncredited > world_.scenario().window_bytes + unpaid) {
     throw BrokenPromise("output stays within the credit", "more came than the reader has room for");
   }
   core::ClientMessage credit{reply.client, {}, {}};
@@ -153,9 +226,45 @@ void Clients::take_output(Outcome& outcome, const core::Reply& reply) {
   body->set_bytes(static_cast<std::uint32_t>(size));
   const auto pause = outcome.plan.client == ClientHabit::kSlow ? kSlowUs : kReplyUs;
   const What what{What::Kind::kClient, kHeadHost, kFirstReader + reply.client.value()};
-  world_.schedule().after(pause, what, [this, &outcome, &uncredited, size, credit] {
+  world_.schedule().after(pause, what, [this, &outcome, &uncredited, &unpaid, size, credit] {
     uncredited -= size;
+    unpaid -= std::min<std::uint64_t>(unpaid, size);
     if (!world_.head_exited() && !outcome.left) world_.post_to_head(credit);
+  });
+}
+
+// As many pieces as there is credit for, a while later.
+void Clients::send_files(Outcome& outcome, const core::Reply& reply) {
+  const auto pieces = outcome.plan.files * kPiecesPerFile;
+  auto& sent = pieces_sent_[outcome.number];
+  const What what{What::Kind::kClient, kHeadHost, kFirstSender + reply.client.value()};
+  for (auto left = reply.reply.file_credit().chunks(); left > 0 && sent < pieces; --left, ++sent) {
+    core::ClientMessage message{reply.client, {}, Bytes(std::string("piece"))};
+    auto* chunk = message.request.mutable_file_chunk();
+    chunk->set_job(outcome.number);
+    chunk->set_file(sent / kPiecesPerFile);
+    chunk->set_last((sent + 1) % kPiecesPerFile == 0);
+    world_.schedule().after(kReplyUs, what, [this, &outcome, message] {
+      if (!world_.head_exited() && !outcome.left) world_.post_to_head(message);
+    });
+  }
+}
+
+// row:L14 all wait when it is told, and it is told once
+void Clients::let_go(Outcome& outcome) {
+  const char* promise = "a client is told once that all processes wait";
+  if (std::exchange(outcome.held, true)) throw BrokenPromise(promise, "it was told twice");
+  if (!outcome.output_bytes.empty()) throw BrokenPromise(promise, "one has written before");
+  const auto index = static_cast<std::size_t>(&outcome - outcomes_.data());
+  const What what{What::Kind::kClient, kHeadHost, kFirstDebugger + index};
+  world_.schedule().after(kReplyUs, what, [this, index, &outcome] {
+    if (world_.head_exited() || outcome.left) return;
+    core::ClientMessage message{ClientId(kFirstKiller + index), {}, {}};
+    message.request.set_request(2);
+    message.request.mutable_kill()->mutable_job()->set_number(outcome.number);
+    message.request.mutable_kill()->set_signal(SIGCONT);
+    ++kills_unanswered_;
+    world_.post_to_head(std::move(message));
   });
 }
 

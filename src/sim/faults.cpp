@@ -1,115 +1,30 @@
-// The launcher and its faults, and what else goes wrong in a world.
+// What goes wrong in a world.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "core/proc_names.hpp"
 #include "sim/checks.hpp"
 #include "sim/processes.hpp"
+#include "sim/services.hpp"
 #include "sim/world.hpp"
 
 namespace tide::sim {
 
 namespace {
 
-enum Purpose : std::uint64_t { kLaunchPurpose = 100, kDeathPurpose, kLiePurpose };
+enum Purpose : std::uint64_t { kLiePurpose = 102 };
 
 // In the histories of hosts, among the numbers of events.
-enum Fact : std::uint64_t { kStopFact = 1000, kHealFact, kThawFact };
+enum Fact : std::uint64_t { kHealFact = 1001, kThawFact };
 
-constexpr std::uint64_t kStartUs = 20'000;
-constexpr std::uint64_t kReapUs = 5'000;
-constexpr std::uint64_t kLateUs = 90'000'000;  // longer than a start may take
 // Where they are explored: shorter than anybody is suspected for, and longer than all patience.
 constexpr std::uint64_t kSoonOverMs = 1'000;
 constexpr std::uint64_t kNoticedMs = 15'000;
 constexpr std::uint64_t kHeadFreezeMs = 3'000;  // longer would be the end of the DVM, rightly
 
 }  // namespace
-
-const Fault* World::launch_fault(Rank rank) const {
-  for (const auto& fault : scenario_.faults) {
-    const bool of_launcher = class_of(fault.kind) == FaultClass::kLauncher;
-    if (of_launcher && fault.target == rank.value()) return &fault;
-  }
-  return nullptr;
-}
-
-void World::launch(const core::LaunchTarget& target) {
-  Chance chance = chance_.of(kLaunchPurpose).of(target.rank.value());
-  auto delay_us = chance.between(1, kStartUs);
-  const Fault* fault = launch_fault(target.rank);
-  if (fault != nullptr) {
-    note_applied(fault->kind);
-    if (fault->kind == FaultKind::kSlowStart) delay_us += fault->for_ms * 1000;
-    if (fault->kind == FaultKind::kComesLate) delay_us += kLateUs;
-    checks_->on_launch_fault(*fault);
-  }
-  const auto kind = fault != nullptr ? fault->kind : FaultKind::kCut;
-  const bool late = kind == FaultKind::kSlowStart || kind == FaultKind::kComesLate;
-  const What what{late ? What::Kind::kLateLaunch : What::Kind::kLaunch, kHeadHost,
-                  target.rank.value()};
-  schedule_.after(delay_us, what, [this, target, kind] {
-    if (head_exited_) return;
-    if (kind == FaultKind::kFailsToStart || launch_cancelled_[target.rank]) {
-      post_to_head(core::DaemonLaunchFailed{target.rank, "cannot be executed"});
-      return;
-    }
-    start_daemon(target, kind == FaultKind::kNeverConnects);
-    if (kind == FaultKind::kTwin) started(make_host(target, /*foreign=*/true));
-  });
-}
-
-void World::start_daemon(const core::LaunchTarget& target, bool silent) {
-  const HostId id = make_host(target, /*foreign=*/false);
-  hosts_.at(id).silent = silent;
-  post_to_head(core::DaemonStarted{target.rank, 1000 + id});
-  if (!silent) started(id);
-}
-
-void World::started(HostId id) {
-  Host& host = hosts_.at(id);
-  wire::Report report;
-  report.set_node(host.node);
-  report.set_pid(1000 + id);
-  report.mutable_topology()->set_cores(scenario_.slots);
-  report.add_endpoints()->set_port(id);
-  wire::Endpoint head;
-  head.set_port(kHeadHost);
-  for (auto& action : host.core->start({head}, std::move(report))) {
-    host.effects->perform(std::move(action));
-  }
-}
-
-// The launcher makes sure that the rank's processes are gone; one not started yet never starts.
-void World::end_daemon(Rank rank) {
-  launch_cancelled_[rank] = true;
-  std::vector<HostId> victims;
-  for (const auto& [id, host] : hosts_) {
-    if (id != kHeadHost && host.alive && !host.foreign && host.identity.rank == rank)
-      victims.push_back(id);
-  }
-  for (const HostId id : victims) stop_host(id, "ended by the launcher", true);
-}
-
-// `told`: the machine lives on, so the launcher and the peers hear of it.
-void World::stop_host(HostId id, const std::string& how, bool told) {
-  Host& host = hosts_.at(id);
-  if (!host.alive) return;
-  journal_.line(schedule_.now_us(), id, TraceLine::Kind::kWorld, "ends: " + how);
-  schedule_.note(id, kStopFact);
-  host.alive = false;
-  host.powered = told;
-  host.held.clear();
-  network_.host_gone(id, told);
-  processes_->host_gone(id);
-  if (!told || id == kHeadHost || host.foreign) return;
-  Chance chance = chance_.of(kDeathPurpose).of(id);
-  const What what{What::Kind::kReaped, kHeadHost, id};
-  schedule_.after(chance.between(1, kReapUs), what, [this, rank = host.identity.rank, how] {
-    post_to_head(core::DaemonExited{rank, how});
-  });
-}
 
 // ---- faults at a time ----
 
@@ -126,9 +41,9 @@ void World::plan_faults() {
 std::vector<Fault> World::faults_left() const {
   std::vector<Fault> left;
   for (std::size_t i = 0; i < scenario_.faults.size(); ++i) {
+    // Those of daemons that nobody came to start are left, too, if they count.
     const Fault& fault = scenario_.faults[i];
-    if (class_of(fault.kind) != FaultClass::kLauncher && !applied_.contains(i))
-      left.push_back(fault);
+    if (!applied_.contains(i) && counts_as_fault(fault.kind)) left.push_back(fault);
   }
   return left;
 }
@@ -222,6 +137,15 @@ std::vector<World::Strike> World::possible_strikes(const FaultClasses& classes) 
 
 namespace {
 
+wire::CollectiveId fence_of(const std::string& nspace, Chance& chance) {
+  wire::ProcNames names;
+  *names.add_names() = core::proc_name(nspace, core::kAllRanks);
+  wire::CollectiveId out;
+  out.set_participants(core::canonical(names));
+  out.set_number(chance.small(1, 3));
+  return out;
+}
+
 // About the victim, in its name. Whichever number the head waits for is among those that are sent.
 wire::LinkMessage false_word(Rank victim, std::uint64_t seq, Chance& chance, std::uint32_t jobs) {
   wire::LinkMessage out;
@@ -232,7 +156,8 @@ wire::LinkMessage false_word(Rank victim, std::uint64_t seq, Chance& chance, std
   up->set_bulk_ack(chance.below(100));
   up->set_resync(chance.percent(50));
   const auto job = chance.small(1, std::uint64_t{jobs} + 1);
-  switch (chance.below(4)) {
+  const auto nspace = fmt::format("sim@{}", job);
+  switch (chance.below(7)) {
     case 0:
       up->mutable_body()->mutable_output_complete()->set_job(job);
       break;
@@ -243,8 +168,21 @@ wire::LinkMessage false_word(Rank victim, std::uint64_t seq, Chance& chance, std
       up->mutable_body()->mutable_proc_failed()->set_job(job);
       up->mutable_body()->mutable_proc_failed()->set_exit_code(1);
       break;
-    default:
+    case 3:
       up->mutable_body()->mutable_input_credit()->set_job(job);
+      break;
+    case 4:
+      *up->mutable_body()->mutable_collective_failed()->mutable_id() = fence_of(nspace, chance);
+      up->mutable_body()->mutable_collective_failed()->set_error_code(1);
+      break;
+    case 5: {
+      auto& request = *up->mutable_body()->mutable_service_request();
+      *request.mutable_who() = core::proc_name(nspace, 0);
+      request.mutable_publish()->add_data()->set_key("lie");
+      break;
+    }
+    default:
+      up->mutable_body()->mutable_proc_aborted()->set_job(job);
   }
   return out;
 }
@@ -252,8 +190,13 @@ wire::LinkMessage false_word(Rank victim, std::uint64_t seq, Chance& chance, std
 wire::LinkMessage false_contribution(Rank victim, Chance& chance, std::uint32_t jobs) {
   wire::LinkMessage out;
   auto* reduction = out.mutable_reduction();
+  const auto job = chance.small(1, std::uint64_t{jobs} + 1);
   reduction->mutable_id()->set_kind(wire::ReductionId::ENDED);
-  reduction->mutable_id()->set_job(chance.small(1, std::uint64_t{jobs} + 1));
+  reduction->mutable_id()->set_job(job);
+  if (chance.percent(50)) {
+    reduction->mutable_id()->set_kind(wire::ReductionId::COLLECTIVE);
+    *reduction->mutable_id()->mutable_collective() = fence_of(fmt::format("sim@{}", job), chance);
+  }
   reduction->add_contributions()->set_rank(victim.value());
   return out;
 }
@@ -266,8 +209,13 @@ bool World::lie_from(HostId host, Chance chance) {
   constexpr std::uint64_t kWords = 30;
   const Rank liar = identity(host).rank;
   Rank victim{chance.small(0, std::uint64_t{scenario_.nodes} + 1)};
-  if (head_core_->overlay().membership().tree().is_ancestor_or_self(liar, victim))
-    victim = kHeadRank;
+  // One that is about to leave still relays for those who stood below it, and one that is about to
+  // come may stand below the liar when the head hears of it.
+  const auto& membership = head_core_->overlay().membership();
+  const bool comes = !membership.has(victim) && !scenario_.changes.empty();
+  const bool may_speak =
+      !membership.has(liar) || membership.tree().is_ancestor_or_self(liar, victim);
+  if (comes || may_speak) victim = kHeadRank;
   const auto jobs = static_cast<std::uint32_t>(scenario_.jobs.size());
   for (std::uint64_t seq = 1; seq <= kWords; ++seq) {
     const auto word = false_word(victim, seq, chance, jobs);

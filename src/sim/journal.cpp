@@ -62,6 +62,12 @@ void Counts::add(const Counts& other) {
   add_each(faults, other.faults);
   add_each(troubles, other.troubles);
   add_each(habits, other.habits);
+  add_each(asked, other.asked);
+  add_each(served, other.served);
+  tools += other.tools;
+  changes += other.changes;
+  changes_done += other.changes_done;
+  changes_failed += other.changes_failed;
 }
 
 std::uint64_t Counts::faults_in_all() const {

@@ -37,6 +37,12 @@ struct Counts {
   std::array<std::uint64_t, kFaultKinds> faults{};
   std::array<std::uint64_t, kTroubles> troubles{};  // of processes, by Trouble
   std::array<std::uint64_t, 5> habits{};            // of clients, by ClientHabit
+  std::array<std::uint64_t, kAsks> asked{};         // of the services, by Ask
+  std::array<std::uint64_t, kAsks> served{};        // of these, with success
+  std::uint64_t tools = 0;
+  std::uint64_t changes = 0;  // of the DVM's size
+  std::uint64_t changes_done = 0;
+  std::uint64_t changes_failed = 0;
 
   void add(const Counts& other);
   [[nodiscard]] std::uint64_t faults_in_all() const;

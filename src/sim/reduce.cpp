@@ -18,6 +18,8 @@ class Reducer {
     for (bool smaller = true; smaller && runs_ < max_runs_;) {
       smaller = shorten(&Scenario::faults);
       smaller = shorten(&Scenario::jobs) || smaller;
+      smaller = shorten(&Scenario::tools) || smaller;
+      smaller = shorten(&Scenario::changes) || smaller;
       smaller = simplify() || smaller;
     }
     return Reduced{best_, runs_};
@@ -56,13 +58,24 @@ class Reducer {
   bool simplify() {
     bool any = try_with([](Scenario& scenario) { scenario.take_down_ms.reset(); });
     any = try_with([](Scenario& scenario) { scenario.latency = Latency::kSteady; }) || any;
-    while (best_.nodes > 1 && try_with([](Scenario& scenario) { --scenario.nodes; })) any = true;
+    any = try_with([](Scenario& scenario) { scenario.second_names = 0; }) || any;
+    any = try_with([](Scenario& scenario) { scenario.far = false; }) || any;
+    while (best_.nodes > best_.second_names + 1 &&
+           try_with([](Scenario& scenario) { --scenario.nodes; }))
+      any = true;
     for (std::size_t i = 0; i < best_.jobs.size(); ++i) {
       any = try_with([i](Scenario& scenario) { scenario.jobs[i].client = ClientHabit::kStays; }) ||
             any;
       any = try_with([i](Scenario& scenario) { scenario.jobs[i].input_bytes = 0; }) || any;
+      any = try_with([i](Scenario& scenario) { scenario.jobs[i].misfit = Misfit::kNone; }) || any;
+      any = try_with([i](Scenario& scenario) { scenario.jobs[i].files = 0; }) || any;
+      any =
+          try_with([i](Scenario& scenario) { scenario.jobs[i].held_at = HeldAt::kNowhere; }) || any;
       any = try_with([i](Scenario& scenario) { scenario.jobs[i].max_output_bytes = 0; }) || any;
       any = try_with([i](Scenario& scenario) { scenario.jobs[i].processes = 1; }) || any;
+      for (std::size_t ask = 0; ask < kAsks; ++ask) {
+        any = try_with([&](Scenario& scenario) { scenario.jobs[i].asks.at(ask) = 0; }) || any;
+      }
     }
     return any;
   }

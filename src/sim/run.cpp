@@ -18,16 +18,18 @@ void throw_failed_check(const char* text) {
 constexpr std::uint64_t kMostLives = 20;
 constexpr std::uint64_t kStartedMs = 1'000;  // by then a start that nothing disturbs is over
 
-// The same world without what disturbed its start or ended it.
+// The same world without what disturbed its start, ended it or left nobody in it.
 Scenario next_life(const Scenario& before, std::vector<Fault> left) {
   Scenario scenario = before;
   scenario.seed = Chance(before.seed).next() >> 1U;  // a seed as people write it
   scenario.take_down_ms.reset();
+  scenario.changes.clear();
   scenario.faults = std::move(left);
   const auto first = std::ranges::min_element(scenario.faults, {}, &Fault::at_ms)->at_ms;
   const auto later = first < kStartedMs ? kStartedMs : 0;
   for (auto& fault : scenario.faults) fault.at_ms += later;
   for (auto& job : scenario.jobs) job.at_ms += later;
+  for (auto& tool : scenario.tools) tool.at_ms += later;
   return scenario;
 }
 

@@ -13,12 +13,15 @@ namespace {
 constexpr std::uint64_t kReapUs = 1'000;   // until the launcher tells of a daemon that died
 constexpr std::uint64_t kSpawnUs = 1'000;  // a fork and an exec
 constexpr std::uint64_t kSweepUs = 10;
+constexpr std::uint64_t kRegisterUs = 100;
 constexpr std::uint32_t kCampaign = 1;
 
 core::HeadConfig head_config(std::uint32_t radix) {
   core::HeadConfig config;
   config.dvm_id = config.dvm_name = config.jobs.dvm_id = "scale";
   config.overlay.radix = radix;
+  config.jobs.launch_with_map =
+      false;  // a hundred thousand copies of it do not fit into one machine
   return config;
 }
 
@@ -177,6 +180,8 @@ void ScaleWorld::perform(HostId self, core::Action& action) {
     for (const auto& target : launching->targets) launch(target);
   } else if (auto* spawning = std::get_if<core::SpawnProc>(&action)) {
     spawn(self, spawning->proc);
+  } else if (auto* told = std::get_if<core::RegisterJob>(&action)) {
+    after(kRegisterUs, self, core::JobRegistered{told->job, told->launch->attempt()});
   } else if (auto* sweep = std::get_if<core::SweepJob>(&action)) {
     after(kSweepUs, self, core::JobSwept{sweep->job, 0});
   } else if (auto* probe = std::get_if<core::Probe>(&action)) {

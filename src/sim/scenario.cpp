@@ -11,8 +11,23 @@ namespace {
 // Against the deadline for silence on a link (10 s): a short one is outlasted, a long one is not.
 constexpr std::uint64_t kShortMs = 3'000;
 constexpr std::uint64_t kLongMs = 40'000;
+constexpr std::uint64_t kFirstChangeMs = 300;  // before the DVM is ready there is nothing to change
 
-enum Purpose : std::uint64_t { kShape, kClassChoice, kTimes, kFaultDraw, kJobDraw, kEnd };
+enum Purpose : std::uint64_t {
+  kShape,
+  kClassChoice,
+  kTimes,
+  kFaultDraw,
+  kJobDraw,
+  kEnd,
+  kAskDraw,
+  kToolDraw,
+  kDistance,
+  kWishDraw,
+  kFileDraw,
+  kTraceDraw,
+  kChangeDraw,
+};
 
 struct Burst {
   std::uint64_t from_ms;
@@ -149,6 +164,98 @@ JobPlan draw_job(const Scenario& scenario, const FaultClasses& classes, const Bu
   return job;
 }
 
+// What people decide about a job. Whoever asks nothing of others is not missed by them.
+void draw_wishes(JobPlan& job, Chance chance) {
+  if (!chance.percent(35) || job.asks != decltype(job.asks){}) return;
+  job.recoverable = chance.percent(40);
+  if (chance.percent(50)) job.restarts = chance.small(1, 3);
+  if (job.restarts > 0) job.failures = chance.small(1, 4);
+  if (chance.percent(10)) job.only_map = true;
+  if (chance.percent(15)) job.spawn_timeout_ms = chance.small(1, 500);
+  if (chance.percent(10)) job.misfit = static_cast<Misfit>(chance.between(1, 3));
+  const bool may_be_held = job.restarts == 0 && !job.only_map;
+  if (may_be_held && chance.percent(40)) {
+    job.held_at = chance.percent(50) ? HeldAt::kExec : HeldAt::kInit;
+  }
+}
+
+void draw_traces(JobPlan& job, Chance chance) {
+  const bool limited = job.timeout_ms > 0 || job.spawn_timeout_ms > 0;
+  if (limited) job.stack_traces = chance.percent(60);
+}
+
+// Some kinds in a job, not all: what is asked rarely must not hide behind what is asked often.
+void draw_asks(JobPlan& job, const FaultClasses& classes, Chance chance) {
+  if (!chance.percent(40)) return;
+  const auto kinds = chance.between(1, 3);
+  for (std::uint64_t i = 0; i < kinds; ++i) job.asks.at(chance.below(kAsks)) += chance.small(1, 2);
+  job.asks_for(Ask::kSpawn) = std::min(job.asks_for(Ask::kSpawn), 1U);
+  if (!classes.contains(FaultClass::kProcess)) return;
+  static constexpr std::array kChildren = {Trouble::kExitCode, Trouble::kHang, Trouble::kStubborn,
+                                           Trouble::kNotStarted};
+  if (chance.percent(40)) job.child = kChildren[chance.below(kChildren.size())];
+  if (job.trouble != Trouble::kNone || !chance.percent(25)) return;
+  job.trouble = chance.percent(60) ? Trouble::kDeserts : Trouble::kAborts;
+  job.trouble_rank = chance.small(0, job.processes - 1);
+  if (job.trouble == Trouble::kDeserts) ++job.asks_for(Ask::kFence);
+}
+
+void draw_files(JobPlan& job, const FaultClasses& classes, Chance chance) {
+  if (!chance.percent(25)) return;
+  job.files = chance.small(1, 12);
+  if (classes.contains(FaultClass::kProcess) && chance.percent(15)) {
+    job.bad_disks = chance.small(1, 60);
+  }
+}
+
+ToolPlan draw_tool(const std::vector<Burst>& bursts, Chance& chance) {
+  const Burst& burst = bursts[chance.below(bursts.size())];
+  ToolPlan tool;
+  tool.at_ms = moment_in(burst, chance);
+  tool.place = chance.percent(30) ? 0 : chance.small(1, 1'000);
+  if (chance.percent(50)) tool.stay_ms = chance.between(1, 800);
+  tool.jobs = chance.small(0, 2);
+  tool.outlived = chance.percent(30);
+  tool.slow = chance.percent(20);
+  tool.processes = chance.small(1, 4);
+  tool.max_output_bytes = chance.small(0, 4'000);
+  return tool;
+}
+
+ChangePlan draw_change(const Scenario& scenario, const FaultClasses& classes,
+                       const std::vector<Burst>& bursts, Chance& chance) {
+  static constexpr std::array kTroubles = {FaultKind::kFailsToStart, FaultKind::kNeverConnects,
+                                           FaultKind::kDiesConnected, FaultKind::kDiesReported,
+                                           FaultKind::kSlowStart};
+  const Burst& burst = bursts[chance.below(bursts.size())];
+  ChangePlan change;
+  change.at_ms = std::max<std::uint64_t>(moment_in(burst, chance), kFirstChangeMs);
+  const auto kind = chance.below(10);
+  change.what = kind < 5   ? ChangeKind::kGrow
+                : kind < 8 ? ChangeKind::kShrink
+                : kind < 9 ? ChangeKind::kPush
+                           : ChangeKind::kReclaim;
+  const bool grows = change.what == ChangeKind::kGrow || change.what == ChangeKind::kPush;
+  change.count = chance.small(1, grows ? scenario.spares : scenario.nodes);
+  change.by_name = chance.percent(50);
+  if (classes.contains(FaultClass::kLauncher) && chance.percent(40)) {
+    change.trouble = kTroubles[chance.below(kTroubles.size())];
+  }
+  if (classes.contains(FaultClass::kClient) && chance.percent(20)) {
+    change.leaves_after_ms = chance.between(1, 300);
+  }
+  return change;
+}
+
+void draw_changes(Scenario& scenario, const FaultClasses& classes, const std::vector<Burst>& bursts,
+                  Chance chance) {
+  if (!chance.percent(40)) return;
+  scenario.spares = chance.small(1, 10);
+  for (auto left = chance.between(1, 8); left > 0; --left) {
+    scenario.changes.push_back(draw_change(scenario, classes, bursts, chance));
+  }
+}
+
 FaultClasses draw_classes(const FaultClasses& allowed, Chance chance) {
   static constexpr std::array kMainClasses = {FaultClass::kCut, FaultClass::kCrash,
                                               FaultClass::kFreeze, FaultClass::kPartition};
@@ -202,6 +309,8 @@ std::uint64_t Scenario::calm_ms() const {
   std::uint64_t calm = take_down_ms.value_or(0);
   for (const auto& fault : faults) calm = std::max(calm, fault.at_ms + fault.for_ms);
   for (const auto& job : jobs) calm = std::max(calm, job.at_ms + job.client_after_ms);
+  for (const auto& change : changes) calm = std::max(calm, change.at_ms + change.leaves_after_ms);
+  for (const auto& tool : tools) calm = std::max(calm, tool.at_ms + tool.stay_ms);
   return calm;
 }
 
@@ -220,6 +329,12 @@ Scenario draw_scenario(std::uint64_t seed, const ScenarioOptions& options) {
   scenario.latency_us = shape.percent(70) ? shape.small(50, 1'000) : shape.small(1'000, 30'000);
   scenario.window_bytes = shape.small(200, 3'000);
 
+  Chance distance = chance.of(kDistance);
+  scenario.far = distance.percent(40);
+  if (scenario.far && scenario.nodes > 2 && distance.percent(15)) {
+    scenario.second_names = distance.small(1, scenario.nodes / 2);
+  }
+
   const auto classes = draw_classes(options.classes, chance.of(kClassChoice));
   Chance times = chance.of(kTimes);
   // Slow daemons are waited for: faults before the DVM is ready mostly just end it.
@@ -232,6 +347,19 @@ Scenario draw_scenario(std::uint64_t seed, const ScenarioOptions& options) {
     scenario.jobs.push_back(
         draw_job(scenario, classes, bursts[job_chance.below(bursts.size())], job_chance));
   }
+  for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
+    draw_asks(scenario.jobs[i], classes, chance.of(kAskDraw).of(i));
+    draw_files(scenario.jobs[i], classes, chance.of(kFileDraw).of(i));
+    draw_wishes(scenario.jobs[i], chance.of(kWishDraw).of(i));
+    draw_traces(scenario.jobs[i], chance.of(kTraceDraw).of(i));
+  }
+  Chance tools = chance.of(kToolDraw);
+  if (tools.percent(40)) {
+    for (auto left = tools.between(1, 3); left > 0; --left) {
+      scenario.tools.push_back(draw_tool(bursts, tools));
+    }
+  }
+  draw_changes(scenario, classes, bursts, chance.of(kChangeDraw));
   Chance end = chance.of(kEnd);
   if (end.percent(15)) scenario.take_down_ms = moment_in(bursts.back(), end);
   return scenario;

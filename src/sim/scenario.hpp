@@ -74,8 +74,34 @@ enum class Trouble : std::uint8_t {
   kStubborn,    // hangs, and only SIGKILL ends it
   kNotStarted,  // the program can't be executed
   kUnendable,   // ends well, but what it leaves behind can't be ended
+  kDeserts,     // ends well, when the others are waiting for it
+  kAborts,      // gives up its job
 };
-inline constexpr std::size_t kTroubles = 7;
+inline constexpr std::size_t kTroubles = 9;
+
+// What processes ask of the DVM.
+enum class Ask : std::uint8_t {
+  kFence,    // of all processes of the job
+  kSubset,   // of some
+  kModex,    // what another one has put
+  kPublish,  // and look up, and take back
+  kEvent,
+  kGroup,  // made and unmade
+  kSpawn,  // a job, to be connected with
+  kLog,
+  kQuery,
+};
+inline constexpr std::size_t kAsks = 9;
+std::string_view name_of(Ask ask);
+
+// Where the processes of a job wait until their client, which is their debugger, lets them go on.
+enum class HeldAt : std::uint8_t { kNowhere, kExec, kInit };
+
+inline constexpr std::size_t kMessageLimit = 256UL * 1024;  // of the head
+
+// Why there is no place for a job.
+enum class Misfit : std::uint8_t { kNone, kNoSuchNode, kTooMany, kTooLarge };
+
 enum class ClientHabit : std::uint8_t { kStays, kSlow, kLeaves, kKills, kSignals };
 
 struct JobPlan {
@@ -90,7 +116,58 @@ struct JobPlan {
   ClientHabit client = ClientHabit::kStays;
   std::uint64_t client_after_ms = 0;  // when it does what it does
   std::uint32_t timeout_ms = 0;
+  std::uint32_t spawn_timeout_ms = 0;
+  bool stack_traces = false;  // when a time limit ends it
+  bool only_map = false;      // to be shown and not started
+  bool recoverable = false;   // goes on without a process that fails
+  HeldAt held_at = HeldAt::kNowhere;
+  Misfit misfit = Misfit::kNone;
+  std::uint32_t restarts = 0;
+  std::uint32_t failures = 1;  // so often the process in trouble fails before it does not
+  std::array<std::uint32_t, kAsks> asks{};  // how often each
+  Trouble child = Trouble::kNone;           // of what it spawns
+  bool spawned = false;                     // by a process, with which it connects
+  std::uint32_t files = 0;                  // that it brings to its nodes
+  std::uint32_t bad_disks = 0;              // in a hundred nodes, where they can't be written
   bool operator==(const JobPlan&) const = default;
+
+  [[nodiscard]] bool fails_at_first() const {
+    return trouble == Trouble::kExitCode || trouble == Trouble::kCrash;
+  }
+  [[nodiscard]] bool ends_well() const {
+    if (misfit != Misfit::kNone) return misfit == Misfit::kTooLarge && only_map;
+    return only_map || trouble == Trouble::kNone || trouble == Trouble::kUnendable ||
+           trouble == Trouble::kDeserts || (fails_at_first() && failures <= restarts);
+  }
+  [[nodiscard]] std::uint32_t& asks_for(Ask ask) { return asks.at(static_cast<std::size_t>(ask)); }
+  [[nodiscard]] std::uint32_t asks_for(Ask ask) const {
+    return asks.at(static_cast<std::size_t>(ask));
+  }
+};
+
+// A tool that attaches itself to the head or to a daemon.
+struct ToolPlan {
+  std::uint64_t at_ms = 0;
+  std::uint32_t place = 0;    // 0: the head; else a number that chooses among the living
+  std::uint64_t stay_ms = 0;  // 0: until its jobs are over
+  std::uint32_t jobs = 1;     // that it spawns
+  bool outlived = false;      // by its jobs
+  bool slow = false;          // to read
+  std::uint32_t processes = 1;
+  std::uint32_t max_output_bytes = 2000;
+  bool operator==(const ToolPlan&) const = default;
+};
+
+// A change of the DVM's size.
+enum class ChangeKind : std::uint8_t { kGrow, kShrink, kPush, kReclaim };
+struct ChangePlan {
+  std::uint64_t at_ms = 0;
+  ChangeKind what = ChangeKind::kGrow;
+  std::uint32_t count = 1;
+  bool by_name = false;
+  std::optional<FaultKind> trouble{};  // of the first daemon that a grow starts
+  std::uint64_t leaves_after_ms = 0;   // who asked; 0: never
+  bool operator==(const ChangePlan&) const = default;
 };
 
 enum class Latency : std::uint8_t { kSteady, kUniform, kHeavy };
@@ -107,8 +184,13 @@ struct Scenario {
   Latency latency = Latency::kUniform;
   std::uint32_t latency_us = 500;     // typical
   std::uint32_t window_bytes = 1000;  // small, so that credit matters
+  bool far = false;                   // other machines: daemons start daemons, nobody sees them end
+  std::uint32_t second_names = 0;     // so many nodes are machines that are there already
   std::vector<Fault> faults;
   std::vector<JobPlan> jobs;
+  std::vector<ToolPlan> tools;
+  std::uint32_t spares = 0;  // nodes that the DVM does not start with, and may get
+  std::vector<ChangePlan> changes;
   std::optional<std::uint64_t> take_down_ms;
   bool operator==(const Scenario&) const = default;
 

@@ -39,7 +39,8 @@ TEST(Scenario, BadTextNamesItsLine) {
   for (const auto& [text, wanted] :
        {std::pair{"world nodes=3\nfault at=x", "line 2: at=x is no number"},
         std::pair{"fault kind=flood", "line 1: kind=flood is none of cut, crash"},
-        std::pair{"# only a remark\nnews", "line 2: a line starts with world, fault or job"},
+        std::pair{"# only a remark\nnews",
+                  "line 2: a line starts with world, fault, job, tool or change"},
         std::pair{"world nodes", "line 1: 'nodes' is no NAME=VALUE"},
         std::pair{"world planets=9", "line 1: nobody knows 'planets'"},
         std::pair{"world nodes=0", "a world has a node at least"}}) {

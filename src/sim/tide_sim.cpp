@@ -156,6 +156,12 @@ void show_summary(const CampaignResult& result, double seconds) {
              counts.faults_in_all(), result.fewest_faults, result.most_faults,
              counts.lives - std::min(counts.lives, counts.worlds));
   for (const auto each : kFaultClasses) fmt::print(" {} {}", name_of(each), counts.faults_of(each));
+  fmt::print("\n  asked of the services, and with success: tools {}", counts.tools);
+  for (std::size_t i = 0; i < kAsks; ++i) {
+    fmt::print(", {} {}/{}", name_of(static_cast<Ask>(i)), counts.served[i], counts.asked[i]);
+  }
+  fmt::print("\n  changes of size: {} asked for, {} done, {} failed", counts.changes,
+             counts.changes_done, counts.changes_failed);
   fmt::print("\n{} broken promises\n", result.failures.size());
 }
 

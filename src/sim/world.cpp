@@ -5,9 +5,12 @@
 #include <utility>
 
 #include "core/describe.hpp"
+#include "sim/changes.hpp"
 #include "sim/checks.hpp"
 #include "sim/clients.hpp"
 #include "sim/processes.hpp"
+#include "sim/services.hpp"
+#include "sim/staged_files.hpp"
 
 namespace tide::sim {
 
@@ -34,6 +37,8 @@ core::DaemonConfig daemon_config(const Scenario& scenario, const core::LaunchTar
   config.overlay.self = config.jobs.self = target.rank;
   config.overlay.radix = scenario.radix;
   config.jobs.node = target.node;
+  config.below = target.below;
+  config.dvm_id = "sim";
   const std::uint8_t verbosity = with_notes ? 2 : 0;
   config.overlay.verbosity.fill(verbosity);
   config.jobs.verbosity.fill(verbosity);
@@ -46,7 +51,10 @@ core::HeadConfig head_config(const Scenario& scenario, bool with_notes) {
   core::HeadConfig config;
   config.dvm_id = config.dvm_name = config.jobs.dvm_id = "sim";
   config.overlay.radix = scenario.radix;
+  config.overlay.message_limit = kMessageLimit;
+  config.roster.tree_launch = scenario.far;
   config.jobs.stream_window_bytes = scenario.window_bytes;
+  config.elastic.enabled = !scenario.changes.empty();
   const std::uint8_t verbosity = with_notes ? 2 : 0;
   config.overlay.verbosity.fill(verbosity);
   config.roster.verbosity.fill(verbosity);
@@ -62,7 +70,7 @@ class World::HeadEffects final : public core::Effects {
 
   void perform(core::Action action) override {
     if (auto* launch = std::get_if<core::LaunchDaemons>(&action)) {
-      for (const auto& target : launch->targets) world_.launch(target);
+      for (const auto& target : launch->targets) world_.launch(target, kHeadHost);
     } else if (auto* end = std::get_if<core::EndDaemon>(&action)) {
       world_.end_daemon(end->rank);
     } else if (auto* probe = std::get_if<core::Probe>(&action)) {
@@ -72,6 +80,7 @@ class World::HeadEffects final : public core::Effects {
                               world_.post_to_head(core::ProbeAnswered{rank, refused});
                             });
     } else if (auto* reply = std::get_if<core::Reply>(&action)) {
+      if (world_.changes_->on_reply(*reply)) return;
       world_.clients_->on_reply(*reply);
       if (reply->reply.has_ended()) world_.checks_->on_job_ended(JobId(reply->reply.ended().job()));
     } else if (std::holds_alternative<core::AnnounceReady>(action)) {
@@ -81,7 +90,7 @@ class World::HeadEffects final : public core::Effects {
                            "the head exits: " + exit->reason);
       world_.head_exited_ = true;
       world_.stop_host(kHeadHost, "the head's exit", true);
-    } else {
+    } else if (!world_.changes_->perform(action) && !world_.services_->perform(kHeadHost, action)) {
       world_.perform_common(kHeadHost, action);
     }
   }
@@ -109,9 +118,16 @@ class World::DaemonEffects final : public core::Effects {
       processes.forget(self_, forget->proc);
     } else if (auto* sweep = std::get_if<core::SweepJob>(&action)) {
       processes.sweep(self_, sweep->job);
+    } else if (auto* trace = std::get_if<core::TraceProcs>(&action)) {
+      processes.trace(self_, *trace);
+    } else if (auto* wish = std::get_if<core::RegisterJob>(&action)) {
+      processes.register_job(self_, *wish);
+    } else if (auto* launch = std::get_if<core::LaunchDaemons>(&action)) {
+      for (const auto& target : launch->targets) world_.launch(target, self_);
     } else if (auto* exit = std::get_if<core::Exit>(&action)) {
       world_.stop_host(self_, exit->reason, true);
-    } else {
+    } else if (!world_.files_->perform(self_, action) &&
+               !world_.services_->perform(self_, action)) {
       world_.perform_common(self_, action);
     }
   }
@@ -129,6 +145,7 @@ class World::HeadObserver final : public core::StepObserver<core::HeadEvent> {
     if (world_.schedule_.explores()) world_.schedule_.note(kHeadHost, event.index());
     if (world_.journal_.keeps_lines()) write_down(event, actions);
     world_.checks_->on_head_step(event, actions, now_ms);
+    world_.services_->on_head_step(actions);
   }
 
  private:
@@ -169,7 +186,10 @@ World::World(Scenario scenario, Journal& journal)
       chance_(scenario_.seed),
       network_(network_config(scenario_), schedule_, *this, chance_.of(kNetworkPurpose)),
       processes_(std::make_unique<Processes>(*this)),
+      files_(std::make_unique<StagedFiles>(*this)),
       clients_(std::make_unique<Clients>(*this)),
+      changes_(std::make_unique<Changes>(*this)),
+      services_(std::make_unique<Services>(*this)),
       checks_(std::make_unique<Checks>(*this)) {
   hosts_[kHeadHost].node = "head";
   head_core_ = std::make_unique<core::HeadCore>(head_config(scenario_, journal.keeps_lines()));
@@ -246,7 +266,57 @@ void World::post_to_head(core::HeadEvent event) {
 }
 
 void World::post_to_daemon(HostId id, core::DaemonEvent event) {
-  if (alive(id)) hosts_.at(id).driver->post(std::move(event));
+  if (!alive(id)) return;
+  Host& host = hosts_.at(id);
+  if (std::holds_alternative<core::LinkUp>(event)) {
+    host.on_its_own = true;
+    if (host.doom) return meet_doom(id, std::move(event));
+  }
+  host.driver->post(std::move(event));
+}
+
+void World::tell(HostId host, core::DaemonEvent event) {
+  if (host == kHeadHost) return post(host, std::move(event));
+  when_awake(host, [this, host, event = std::move(event)]() mutable {
+    post_to_daemon(host, std::move(event));
+  });
+}
+
+std::optional<HostId> World::living_host(Rank rank) const {
+  if (rank == kHeadRank) return kHeadHost;
+  for (const auto& [id, host] : hosts_) {
+    if (id != kHeadHost && host.alive && host.identity.rank == rank) return id;
+  }
+  return std::nullopt;
+}
+
+bool World::is_excused(Rank rank) const {
+  return checks_->is_excused(rank);
+}
+
+std::uint32_t World::ranks_given() const {
+  return checks_->ranks_given();
+}
+
+std::uint64_t World::last_fault_ms() const {
+  return checks_->last_fault_ms();
+}
+
+bool World::down_requested() const {
+  return clients_->down_requested();
+}
+
+const JobPlan& World::plan_of(JobId job) const {
+  const JobPlan* spawned = services_->plan_of(job);
+  return spawned != nullptr ? *spawned : clients_->plan_of(job);
+}
+
+bool World::knows_plan_of(JobId job) const {
+  return services_->plan_of(job) != nullptr || clients_->knows(job);
+}
+
+void World::done_with_services(HostId host, core::ProcKey who) {
+  processes_->on_done(host, who);
 }
 
 void World::perform_common(HostId self, core::Action& action) {
@@ -283,11 +353,13 @@ void World::run() {
   Chance incarnations = chance_.of(kIncarnationPurpose);
   for (std::uint32_t i = 1; i <= scenario_.nodes; ++i) {
     start.nodes.push_back(core::NodeRequest{fmt::format("v{}", i), scenario_.slots,
-                                            Incarnation(incarnations.next())});
+                                            Incarnation(incarnations.next()), 0, !scenario_.far});
   }
   schedule_.after(0, What{What::Kind::kStart}, [this, start] { post_to_head(start); });
   plan_faults();
   clients_->plan_all();
+  changes_->plan_all();
+  services_->plan_tools();
   if (scenario_.take_down_ms) {
     schedule_.at_ms(*scenario_.take_down_ms, What{}, [this] { request_down(); });
   }
@@ -317,6 +389,7 @@ std::uint64_t World::state_hash() const {
   }
   network_.add_to(hash);
   processes_->add_to(hash);
+  files_->add_to(hash);
   return hash.value();
 }
 

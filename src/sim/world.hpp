@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,9 +22,12 @@
 
 namespace tide::sim {
 
+class Changes;
 class Checks;
 class Clients;
 class Processes;
+class Services;
+class StagedFiles;
 
 // Configurations of the real cores for a world.
 core::HeadConfig head_config(const Scenario& scenario, bool with_notes);
@@ -63,8 +67,11 @@ class World final : private Hosts {
     std::string node;
     bool alive = true;
     bool powered = true;
-    bool silent = false;   // it never connects
-    bool foreign = false;  // with a stolen ticket: not started by our launcher
+    bool silent = false;              // it never connects
+    std::optional<FaultKind> doom{};  // how it ends as soon as it has connected
+    bool foreign = false;             // with a stolen ticket: not started by our launcher
+    HostId started_by = 0;
+    bool on_its_own = false;  // it has reached the DVM, and whoever started it has let go
     unsigned frozen = 0;
     std::deque<std::function<void()>> held;  // while it stands still
     std::unique_ptr<core::DaemonCore> core;  // none at the head
@@ -83,13 +90,32 @@ class World final : private Hosts {
   [[nodiscard]] bool ready() const { return ready_; }
   [[nodiscard]] const std::map<HostId, Host>& hosts() const { return hosts_; }
   [[nodiscard]] const Processes& processes() const { return *processes_; }
+  Processes& processes() { return *processes_; }
+  [[nodiscard]] const StagedFiles& files() const { return *files_; }
   [[nodiscard]] const Clients& clients() const { return *clients_; }
+  [[nodiscard]] const Changes& changes() const { return *changes_; }
+  [[nodiscard]] Services& services() { return *services_; }
+  [[nodiscard]] const Services& services() const { return *services_; }
+  [[nodiscard]] const JobPlan& plan_of(JobId job) const;
+  [[nodiscard]] bool knows_plan_of(JobId job) const;
+  [[nodiscard]] bool down_requested() const;
+  // Where the daemon of this rank lives, or the head.
+  [[nodiscard]] std::optional<HostId> living_host(Rank rank) const;
+  [[nodiscard]] HostId pick_host(std::uint32_t number) const { return choose_living(number); }
   [[nodiscard]] Chance chance(std::uint64_t purpose) const { return chance_.of(purpose); }
   [[nodiscard]] bool is_alive(HostId host) const { return alive(host); }
+  // Struck so hard that nothing can be said about it.
+  [[nodiscard]] bool is_excused(Rank rank) const;
+  [[nodiscard]] std::uint32_t ranks_given() const;
+  [[nodiscard]] std::uint64_t last_fault_ms() const;
   [[nodiscard]] std::uint64_t messages() const { return network_.messages(); }
   void post_to_head(core::HeadEvent event);
   void post_to_daemon(HostId host, core::DaemonEvent event);
   void wake(HostId host, std::function<void()> action) { when_awake(host, std::move(action)); }
+  // As soon as it can listen.
+  void tell(HostId host, core::DaemonEvent event);
+  // The process has done what it wanted of the services, and may end.
+  void done_with_services(HostId host, core::ProcKey who);
 
  private:
   class HeadEffects;
@@ -109,11 +135,18 @@ class World final : private Hosts {
   void start_timer(HostId host, const core::StartTimer& timer);
 
   // the launcher
-  void launch(const core::LaunchTarget& target);
+  void launch(const core::LaunchTarget& target, HostId by);
   HostId make_host(const core::LaunchTarget& target, bool foreign);
-  void start_daemon(const core::LaunchTarget& target, bool silent);
+  void start_daemon(const core::LaunchTarget& target, HostId by, bool silent,
+                    std::optional<FaultKind> doom);
+  template <class Event>
+  void tell_starter(HostId starter, Event event);
+  [[nodiscard]] std::string machine_of(const Host& host) const;
+  void end_sessions_of(HostId starter);
+  void end_session(HostId host, const std::string& why);
   void started(HostId host);
   void end_daemon(Rank rank);
+  void meet_doom(HostId host, core::DaemonEvent event);
   void stop_host(HostId host, const std::string& how, bool told);
   const Fault* launch_fault(Rank rank) const;
 
@@ -145,7 +178,10 @@ class World final : private Hosts {
   std::unique_ptr<HeadObserver> head_observer_;
   std::unique_ptr<core::Driver<core::HeadCore>> head_driver_;
   std::unique_ptr<Processes> processes_;
+  std::unique_ptr<StagedFiles> files_;
   std::unique_ptr<Clients> clients_;
+  std::unique_ptr<Changes> changes_;
+  std::unique_ptr<Services> services_;
   std::unique_ptr<Checks> checks_;
   bool ready_ = false;
   bool head_exited_ = false;

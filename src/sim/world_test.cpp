@@ -29,6 +29,9 @@ TEST(Worlds, KeepTheirPromises) {
   EXPECT_LE(result.most_faults, kMostFaults);
   for (const auto each : kFaultClasses)
     EXPECT_GT(result.counts.faults_of(each), 40U) << name_of(each);
+  for (std::size_t i = 0; i < kAsks; ++i)
+    EXPECT_GT(result.counts.served[i], 100U) << name_of(static_cast<Ask>(i));
+  EXPECT_GT(result.counts.tools, 100U);
 }
 
 // A DVM whose start fails meets no fault after that: another one does.

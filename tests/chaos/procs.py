@@ -4,10 +4,12 @@ import ctypes
 import os
 import signal
 import socket
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 SYS_PIDFD_GETFD = 438
+EXEC_LOOKS, EXEC_LOOK_S = 200, 0.005
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -70,6 +72,11 @@ class Handle:
         self.pid = pid
         self._fd = os.pidfd_open(pid)
         seen = look_at(pid)
+        for _ in range(EXEC_LOOKS):  # in the middle of an execve it has no command line
+            if seen is None or seen.zombie or seen.command:
+                break
+            time.sleep(EXEC_LOOK_S)
+            seen = look_at(pid)
         if seen is None or seen.zombie or expected not in seen.command:
             os.close(self._fd)
             raise ProcessLookupError(f"{pid} is not a living process with '{expected}' in its command line")

@@ -22,7 +22,7 @@ class Striker:
     def __init__(self, court, silence_s):
         self._court = court
         self._silence_s = silence_s  # a daemon that is stopped for longer may be given up
-        self._frozen = []  # threads that will let go again
+        self._frozen = {}  # by pid the threads that will let go again
         self._no_cuts = may_borrow_descriptors()
         self.done = []  # (when, words)
 
@@ -41,7 +41,7 @@ class Striker:
 
     def settle(self):
         """Waits until everything frozen goes on; bounded by the longest freeze."""
-        for thread in self._frozen:
+        for thread in self._frozen.values():
             thread.join()
         self._frozen.clear()
 
@@ -80,8 +80,8 @@ class Striker:
 
     def _freeze_daemon_long(self, stroke):
         daemon = self._daemon(stroke.nodes[0])
-        self._doom(stroke.nodes[0], certain=False)
         self._freeze(daemon, stroke.freeze_s)
+        self._doom(stroke.nodes[0], certain=False)
 
     def _cut_daemon(self, stroke):
         if self._no_cuts:
@@ -163,7 +163,11 @@ class Striker:
     # ---- freezing ----
 
     def _freeze(self, handle, seconds, afterwards=lambda: None):
-        """Stops the process now and lets it go on in the background. Takes the handle over."""
+        """Stops the process now and lets it go on in the background. Takes the handle over.
+        One that is stopped already is left alone: the first to let go would end both."""
+        if handle.pid in self._frozen and self._frozen[handle.pid].is_alive():
+            with handle:
+                raise Miss("it is frozen already")
         def let_go():
             time.sleep(seconds)
             with handle:
@@ -174,7 +178,7 @@ class Striker:
             afterwards()
         handle.send(signal.SIGSTOP)
         thread = threading.Thread(target=let_go, daemon=True)
-        self._frozen.append(thread)
+        self._frozen[handle.pid] = thread
         thread.start()
 
     # ---- the last stroke of a round ----

@@ -22,7 +22,7 @@ def made(kind, ranks=2, salt=5):
 
 
 QUIET = History()
-LOST = "tide run: job x@1: node v3 was lost with 1 of its processes: its daemon ended\n"
+LOST = "tide run: job x@1: node v3 was lost with rank 0: its daemon ended\n"
 
 
 def test_undisturbed_success_passes():

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from procs import Handle, Process, may_borrow_descriptors
 from report import Report
+from strikes import Miss, Striker
 from verdict import NodeBlow
 from watch import (MORE_DESCRIPTORS, MORE_RESIDENT_KIB, Prober, Sizes, busy, files_below, grown, processes_of, still_there,
                    unexpected, until_none)
@@ -140,3 +141,17 @@ def test_a_complaint_tells_all_that_helps(tmp_path, capsys):
     report.begin_round(4, [])
     report.end_round(1)
     assert not report.logs().exists()
+
+
+def test_who_is_frozen_is_not_frozen_again():
+    striker = Striker(SimpleNamespace(), silence_s=1)
+    with subprocess.Popen(["sleep", "1000"]) as sleeper:
+        try:
+            striker._freeze(Handle(sleeper.pid, "sleep"), 0.05)
+            with pytest.raises(Miss):
+                striker._freeze(Handle(sleeper.pid, "sleep"), 60)
+            striker.settle()
+            striker._freeze(Handle(sleeper.pid, "sleep"), 0)
+            striker.settle()
+        finally:
+            sleeper.kill()

@@ -10,6 +10,8 @@
 #include "cli/job_output.hpp"
 #include "cli/json_text.hpp"
 #include "cli/status_text.hpp"
+#include "cli/watch_json.hpp"
+#include "cli/watch_text.hpp"
 #include "net/frame.hpp"
 #include "net/protocol.hpp"
 #include "tests/fuzz/fuzz_input.hpp"
@@ -60,6 +62,27 @@ void show_params(const wire::ParamsReply& reply) {
   FUZZ_REQUIRE(is_json(cli::params_json(params)));
 }
 
+bool is_json_lines(const std::string& text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    if (end == std::string::npos || !is_json(text.substr(at, end - at))) return false;
+    at = end + 1;
+  }
+  return true;
+}
+
+void show_watched(const wire::ClientReply& reply) {
+  cli::explain_text(reply.explain());
+  FUZZ_REQUIRE(is_json(cli::explain_json(reply.explain())));
+  const std::vector<wire::JobProcs> jobs(reply.procs().jobs().begin(), reply.procs().jobs().end());
+  cli::procs_text(jobs);
+  FUZZ_REQUIRE(is_json(cli::procs_json(jobs)));
+  constexpr std::uint64_t kSomeday = 1'700'000'000'000;
+  cli::events_text(reply.events(), kSomeday);
+  FUZZ_REQUIRE(is_json_lines(cli::events_json(reply.events(), kSomeday)));
+  FUZZ_REQUIRE(is_json_lines(cli::recorder_json(reply.recorder())));
+}
+
 // Output of a job, by its real way to a descriptor that takes everything.
 class Screen {
  public:
@@ -81,7 +104,7 @@ class Screen {
   void take(const wire::ClientReply& reply, Bytes payload) {
     if (reply.has_output()) {
       const auto& chunk = reply.output();
-      output_.take(chunk.job(), {chunk.rank(), chunk.stream()}, std::move(payload), chunk.eof());
+      output_.take({chunk.job(), chunk.rank(), chunk.stream()}, std::move(payload), chunk.eof());
     }
     if (reply.has_ended()) {
       for (const std::string& message : reply.ended().messages()) output_.say(message);
@@ -103,6 +126,7 @@ void read_replies(Input input) {
     if (!reply.ParseFromString(raw.header)) return;
     if (reply.has_status()) show_status(reply.status());
     if (reply.has_params()) show_params(reply.params());
+    show_watched(reply);
     if (reply.has_error()) {
       const Error error{static_cast<ErrorCode>(reply.error().code()), reply.error().message()};
       FUZZ_REQUIRE(is_json(cli::error_json(error)));

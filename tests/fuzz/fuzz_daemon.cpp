@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/bulk.hpp"
 #include "core/daemon_core.hpp"
 #include "exec/environment.hpp"
 #include "tests/fuzz/core_world.hpp"
@@ -95,7 +96,7 @@ class DaemonWorld {
     if (!scatter.ParseFromString(record.body)) return;
     for (auto& entry : *scatter.mutable_entries()) {
       entry.set_destination(kDaemonRank);
-      entry.set_seq(++sequence_[entry.body().has_input()]);
+      entry.set_seq(++sequence_[core::is_bulk(entry.body())]);
     }
     on(event);
   }
@@ -142,6 +143,9 @@ class DaemonWorld {
         return on(core::ProcOutput{key, stream, Bytes(record.body)});
       case 5:
         return on(core::ProcOutputClosed{key, stream});
+      case 6:
+        return on(core::ProcTraced{
+            .proc = key, .pid = choice, .text = record.body, .cut = (choice & 8U) != 0});
       default:
         return on(core::ProcInputTaken{key, choice});
     }
@@ -166,6 +170,29 @@ class DaemonWorld {
       if (const auto* gone = std::get_if<core::ForgetProc>(&action)) processes_.erase(gone->proc);
       if (const auto* sweep = std::get_if<core::SweepJob>(&action)) sweeping_.push_back(sweep->job);
       if (std::holds_alternative<core::Exit>(action)) over_ = true;
+    }
+    register_jobs(actions);
+    answer_files(actions);
+  }
+
+  // The disk is fast, and now and then full.
+  void answer_files(const core::Actions& actions) {
+    for (const core::Action& action : actions) {
+      if (const auto* file = std::get_if<core::StageFile>(&action)) {
+        const bool full = file->chunk.number() % 5 == 0;
+        on(core::FileStaged{file->job, file->chunk.number(),
+                            full ? Status(Error{ErrorCode::kSystem, "full"}) : ok_status(), "f"});
+      } else if (const auto* removal = std::get_if<core::RemoveJobFiles>(&action)) {
+        on(core::FilesRemoved{removal->job});
+      }
+    }
+  }
+
+  // The local server knows at once what it is told.
+  void register_jobs(const core::Actions& actions) {
+    for (const core::Action& action : actions) {
+      const auto* wish = std::get_if<core::RegisterJob>(&action);
+      if (wish != nullptr) on(core::JobRegistered{wish->job, wish->launch->attempt()});
     }
   }
 

@@ -29,7 +29,16 @@ class HeadWorld {
     step(record);
     digest();
   }
-  void be_asked() { require_readable(rig_.head.status(100, rig_.now_ms)); }
+  void be_asked() {
+    require_readable(rig_.head.status(100, rig_.now_ms));
+    for (const JobId job : rig_.head.jobs().unended_jobs()) {
+      wire::JobRef ref;
+      ref.set_number(job.value());
+      const auto said = rig_.head.explain(ref);
+      FUZZ_REQUIRE(said.ok() && !said->waits().empty());
+      require_readable(*said);
+    }
+  }
 
  private:
   // All notes but the table of states, which never changes.

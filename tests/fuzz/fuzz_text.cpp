@@ -1,5 +1,5 @@
-// Texts that stand in files and messages: the description of a DVM, its address, failpoints, and
-// what is printed of words that came from outside.
+// Texts that stand in files and messages: the description of a DVM, its address, failpoints, hosts,
+// and what is printed of words that came from outside.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +13,8 @@
 #include "base/run_directory.hpp"
 #include "base/text.hpp"
 #include "base/uri.hpp"
+#include "hosts/hostfile.hpp"
+#include "hosts/wire_words.hpp"
 #include "tests/fuzz/fuzz_input.hpp"
 
 namespace tide::fuzz {
@@ -81,6 +83,23 @@ void read_failpoints(std::string_view text) {
   }
 }
 
+// Hosts are understood, or it is said where they are not; nothing passes for an option of ssh.
+void read_hosts(std::string_view text) {
+  for (const auto& words : {hosts::parse_hostfile(text, "F"), hosts::parse_host_list(text, "L")}) {
+    if (!words) {
+      const std::string& message = words.error().message;
+      FUZZ_REQUIRE(message.starts_with("F:") || message.starts_with("L, column "));
+      continue;
+    }
+    for (const auto& word : *words) {
+      FUZZ_REQUIRE(!word.name.starts_with('-') && !word.user.starts_with('-'));
+      FUZZ_REQUIRE(word.name.find_first_of(" \t\n;|&$`'\"\\") == word.name.npos);
+      const auto again = hosts::from_wire(hosts::to_wire(word), "L");
+      FUZZ_REQUIRE(again.name == word.name && again.kind == word.kind);
+    }
+  }
+}
+
 void read_words(std::string_view text) {
   const std::string line = one_line(text);
   FUZZ_REQUIRE(std::none_of(line.begin(), line.end(), [](char c) {
@@ -108,6 +127,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 'f':
       tide::fuzz::read_failpoints(input.rest());
+      break;
+    case 'h':
+      tide::fuzz::read_hosts(input.rest());
       break;
     case 'w':
       tide::fuzz::read_words(input.rest());

@@ -117,13 +117,20 @@ Story questions() {
   status.mutable_status()->set_history(9);
   wire::ClientRequest params;
   params.mutable_params();
+  wire::ClientRequest explain;
+  explain.mutable_explain()->mutable_job()->set_number(1);
+  wire::ClientRequest procs;
+  procs.mutable_procs()->set_first_rank(1);
+  wire::ClientRequest follow;
+  follow.mutable_events()->set_follow(true);
   wire::ClientRequest release;
   release.mutable_release()->set_name("event.link_down");
   wire::ClientRequest kill;
   kill.mutable_kill()->mutable_job()->set_nspace("dvm@1");
   kill.mutable_kill()->set_signal(15);
   kill.mutable_kill()->set_terminate(true);
-  return {request(2, status), request(2, params), request(2, release), request(2, kill)};
+  return {request(2, status), request(2, params),  request(2, explain), request(2, procs),
+          request(3, follow), request(2, release), request(2, kill)};
 }
 
 Story taken_down(bool force) {

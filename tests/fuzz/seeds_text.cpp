@@ -86,6 +86,8 @@ constexpr std::string_view kTexts[] = {
     "ua.b.0;tcp6://[]:0",
     "fevent.link_down:hold, action.spawn_proc:fail,x:delay=200",
     "fx:delay=600001",
+    "hnode[01-16,20] slots=4 max-slots=8\nme@[fe80::1]:2 # two\n^b\n+n0\n+e:2\n",
+    "ha,b:2,r[1-2]n[01-02],+n0,^10.0.0.7,u@c",
     "wsearch\nsaerch",
     "wwork-1_a\nit's \"quoted\" $HOME\t\x01\x7f",
 };

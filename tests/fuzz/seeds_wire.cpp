@@ -86,6 +86,14 @@ void add_clients(Seeds& seeds) {
   *answer.mutable_status() = status();
   wire::ClientReply params;
   params.mutable_params()->add_params()->set_name("rml_radix");
+  wire::ClientReply procs;
+  procs.mutable_procs()->add_jobs()->add_rows()->set_node(7);
+  wire::ClientReply explained;
+  explained.mutable_explain()->add_waits()->set_text("v1 \xff");
+  explained.mutable_explain()->add_passages()->set_at_ms(1);
+  wire::ClientReply happened;
+  happened.mutable_events()->set_dropped(2);
+  happened.mutable_events()->add_events()->set_detail("\xff\n");
   wire::ClientReply error;
   error.mutable_error()->set_message("no \xff job");
   wire::ClientReply output;
@@ -95,8 +103,9 @@ void add_clients(Seeds& seeds) {
   ended.mutable_ended()->add_messages("job 1: ended");
   for (const char style : {'\0', '\1', '\3'}) {
     seeds.add("fuzz_client", "\x01" + kSeedOfCuts + std::string(1, style) +
-                                 framed<wire::ClientReply>(
-                                     {answer, params, error, output, output, ended}, "line\nrest"));
+                                 framed<wire::ClientReply>({answer, params, procs, explained,
+                                                            happened, error, output, output, ended},
+                                                           "line\nrest"));
   }
 }
 

@@ -5,6 +5,7 @@
         assert done.returncode == 0
 """
 
+import contextlib
 import json
 import os
 import re
@@ -174,9 +175,12 @@ class Dvm:
     def tool(self, program, *argv, limit_s=RUN_LIMIT_S, text=True, input=None, env=None, cwd=None):
         """Runs any of our programs to its end; both outputs are captured."""
         given = {"input": input} if input is not None else {"stdin": subprocess.DEVNULL}
-        return subprocess.run([str(BIN / program), *map(str, argv)], capture_output=True, text=text,
+        return subprocess.run(self._argv(program, argv), capture_output=True, text=text,
                               env={**self.env, **(env or {})}, cwd=cwd or self.tmpdir,
                               timeout=limit_s * TIME_SCALE, **given)
+
+    def _argv(self, program, argv):
+        return [str(BIN / program), *map(str, argv)]
 
     def shell(self, script, limit_s=RUN_LIMIT_S):
         """A shell command line in which our programs are found; both outputs are captured."""
@@ -190,7 +194,7 @@ class Dvm:
 
     def start(self, program, *argv, stdin=subprocess.DEVNULL, text=True, env=None):
         """Starts one of our programs in the background; close() ends it if it still runs."""
-        process = subprocess.Popen([str(BIN / program), *map(str, argv)], stdin=stdin,
+        process = subprocess.Popen(self._argv(program, argv), stdin=stdin,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=text,
                                    env={**self.env, **(env or {})}, cwd=self.tmpdir)
         self._background.append(process)
@@ -235,7 +239,11 @@ class Dvm:
 
     def files_left(self):
         """What there is in the place for run directories; an empty folder is not counted."""
-        return [str(path) for path in self.tmpdir.glob("prte.*/*")]
+        left = []
+        for directory in self.tmpdir.glob("prte.*"):
+            with contextlib.suppress(FileNotFoundError):  # it goes while we look
+                left += [str(path) for path in directory.iterdir()]
+        return left
 
     def log_text(self, node="head"):
         """The log of the head or a node as far as it is written; logging is asynchronous."""
@@ -253,11 +261,32 @@ class Dvm:
         found = [path.parent for path in self.tmpdir.glob("prte.*/*/dvm.json")]
         return found[0] if found else None
 
+    def pmix_file(self, node):
+        """Where a tool reads how to reach the server of this daemon."""
+        return str(next(self.run_directory().glob(f"pmix.{node}.*/pmix.*.tool.*-*")))
+
     def log_sections(self):
         """(title, text) of the end of each log, for a failure's report."""
         return [(f"{path.name} of the DVM in {self.tmpdir.name}",
                  "\n".join(path.read_text(errors="replace").splitlines()[-SHOWN_LOG_LINES:]))
                 for path in sorted(self.tmpdir.glob("prte.*/*/logs/*.log"))]
+
+
+class DvmByPrte(Dvm):
+    """One that `prte` starts, with the arguments `_up_argv`."""
+
+    up_limit_s = UP_LIMIT_S
+
+    def try_up(self, limit_s=None):
+        """`prte`, which may fail: its exit status and what it said."""
+        done = self.tool("prte", *self._up_argv, limit_s=limit_s or self.up_limit_s)
+        self._is_up = done.returncode == 0
+        return done
+
+    def up(self):
+        done = self.try_up()
+        assert done.returncode == 0, f"prte: exit status {done.returncode}\n{done.stdout}{done.stderr}"
+        return self
 
 
 def _kill(pid):

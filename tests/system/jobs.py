@@ -5,6 +5,8 @@ import hashlib
 import os
 import random
 
+from dvm import wait_until
+
 BLOCK_BYTES = 1 << 20
 LETTERS_OF_A_RANK = 64  # so four ranks share the 256 values of a byte
 
@@ -81,3 +83,12 @@ class Gate:
     def wait_command(self):
         """Shell text that waits here."""
         return f"read line < {self.path} || :"
+
+
+def last_job(dvm):
+    return max(row["number"] for row in dvm.jobs("--all")["jobs"])
+
+
+def steps_of(dvm, job):
+    """All states of a job that has ended, once the log has them."""
+    return wait_until(lambda: "NOTIFIED" in (steps := dvm.transitions(job)) and steps, what=f"end of job {job} logged")

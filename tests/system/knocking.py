@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 SILENT_CROWD = textwrap.dedent("""
     import resource, socket, sys, time
@@ -40,7 +41,11 @@ def info(dvm):
 
 
 def link_port(dvm):
-    return int(dvm.status()["dvm"]["uri"].rsplit(":", 1)[1])
+    return int(info(dvm)["link_uri"].rsplit(":", 1)[1])
+
+
+def pmix_port(dvm, node):
+    return int(Path(dvm.pmix_file(node)).read_text().splitlines()[0].rsplit(":", 1)[1])
 
 
 def local_socket(dvm):

@@ -194,14 +194,17 @@ def test_one_line_each_and_no_flood_of_lines(dvm):
     wait_until(told_how_many, what="the number of those left out")
 
 
+def listening(pid):
+    inodes = {os.readlink(f"/proc/{pid}/fd/{number}") for number in descriptors(pid)}
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
+    return {int(line[1].split(":")[1], 16) for line in lines if line[3] == "0A" and f"socket:[{line[9]}]" in inodes}
+
+
 @pytest.mark.noasan("a library is preloaded")
 def test_text_that_is_none_takes_one_line_and_only_ours(known_dvm):
     """A hello whose DVM is no UTF-8, to a daemon, whose standard error is its log."""
     dvm_id = known_dvm.status()["dvm"]["id"]
-    pid = known_dvm.daemon_pids()["v1"]
-    inodes = {os.readlink(f"/proc/{pid}/fd/{number}") for number in descriptors(pid)}
-    port = next(int(line.split()[1].split(":")[1], 16) for line in Path("/proc/net/tcp").read_text().splitlines()
-                if line.split()[3] == "0A" and f"socket:[{line.split()[9]}]" in inodes)
+    (port,) = listening(known_dvm.daemon_pids()["v1"]) - {knocking.pmix_port(known_dvm, "v1")}
     for _ in range(5):
         knocking.with_key(port, dvm_id, KNOWN_KEY, knocking.link_hello(b"\xff\xfe", 2, KNOWN_TICKET))
     wait_for_line(known_dvm, "can't be read", "v1")

@@ -424,6 +424,22 @@ def test_several_dvms_and_none_chosen(make_dvm):
     assert first.run("-n", "1", "true").returncode == 0  # the only one is the default again
 
 
+def test_the_list_of_dvms_shows_the_nodes_of_now(make_dvm):
+    dvm = make_dvm(nodes=3, name="first")
+    assert dvm.tool("tide", "up", "--nodes", "1", "--dvm", "second").returncode == 0
+
+    def listed():
+        lines = dvm.tool("tide", "status").stderr.splitlines()
+        return [line.split()[-3] for line in lines if line.startswith("  first")]
+
+    try:
+        assert listed() == ["3"]
+        os.kill(json.loads(dvm.tool("tide", "status", "--json", "--dvm", "first").stdout)["nodes"][1]["pid"], signal.SIGKILL)
+        wait_until(lambda: listed() == ["2"], what="the list shows that a node is lost")
+    finally:
+        assert dvm.tool("tide", "down", "--dvm", "second").returncode == 0
+
+
 @pytest.mark.user
 def test_ways_to_name_a_dvm(make_dvm):
     dvm = make_dvm(nodes=1, name="night", up_options=["--report-uri", "night.uri", "--report-pid", "night.pid"])

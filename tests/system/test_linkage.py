@@ -8,7 +8,8 @@ import pytest
 from dvm import BIN, wait_until
 
 FOREIGN_LIBRARIES = ("libpmix", "libhwloc", "libmunge", "libevent")
-FOREIGN_SYMBOLS = (b"PMIx_Init", b"PMIx_tool_init", b"hwloc_topology_init", b"hwloc_topology_load")
+# None that our messages speak of.
+FOREIGN_SYMBOLS = (b"PMIx_Register_event_handler", b"PMIx_tool_init", b"hwloc_topology_init", b"hwloc_topology_load")
 CLIENT_NAMES = ("prun", "prterun", "pterm", "prte_info")
 
 

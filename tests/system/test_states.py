@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from dvm import Dvm, wait_until
-from jobs import Gate
+from jobs import Gate, last_job, steps_of
 
 ORDINARY = ["INIT", "INIT_COMPLETE", "ALLOCATE", "ALLOCATION_COMPLETE", "LAUNCH_DAEMONS", "DAEMONS_REPORTED",
             "VM_READY", "MAP", "MAP_COMPLETE", "SYSTEM_PREP", "LAUNCH_APPS", "SEND_LAUNCH_MSG", "STARTED",
@@ -27,15 +27,6 @@ def logged_dvm():
         yield dvm.up()
     finally:
         dvm.close()
-
-
-def last_job(dvm):
-    return max(row["number"] for row in dvm.jobs("--all")["jobs"])
-
-
-def steps_of(dvm, job):
-    """All states of a job that has ended, once the log has them."""
-    return wait_until(lambda: "NOTIFIED" in (steps := dvm.transitions(job)) and steps, what=f"end of job {job} logged")
 
 
 # row:L1
@@ -115,7 +106,7 @@ FAILURES = [
     (["-n", "2", "no-such-program"], "FAILED_TO_START", 127),
     (["-n", "2", "/etc/passwd"], "FAILED_TO_START", 126),
     (["-n", "1000", "true"], "MAP_FAILED", 125),
-    (["-n", "1", "--host", "v77", "true"], "MAP_FAILED", 125),
+    (["-n", "1", "--host", "v77", "true"], "ALLOC_FAILED", 125),
     (["-n", "2", "--timeout", "1", "sleep", "1000"], "FORCED_EXIT", 124),
     (["-n", "1", "--wdir", "/no/such/folder", "true"], "FAILED_TO_START", 126),
 ]

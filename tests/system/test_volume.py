@@ -10,7 +10,7 @@ import pytest
 from dvm import BIN, TIME_SCALE, Dvm, wait_until
 
 TIMES = 20
-WARM_UP_RUNS = 200
+WARM_UP_RUNS = 800  # the heaps of daemons take some hundred jobs to find their size, and then keep it
 RUNS = 1000
 GROWTH_LIMIT_KIB = 128  # for 1000 jobs; some hundred leaked bytes each show
 

@@ -1,0 +1,205 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+
+#include "base/dvm_directory.hpp"
+#include "cli/fake_head.hpp"
+#include "cli/program.hpp"
+#include "wire/exit_status.hpp"
+
+namespace tide::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+wire::ClientReply begun(std::vector<std::string> nodes, bool complete = false) {
+  wire::ClientReply reply;
+  reply.mutable_change_begun()->set_allocation("a1");
+  for (auto& node : nodes) reply.mutable_change_begun()->add_nodes(std::move(node));
+  reply.mutable_change_begun()->set_complete(complete);
+  return reply;
+}
+
+wire::ClientReply news(std::string text) {
+  wire::ClientReply reply;
+  reply.mutable_change_news()->set_text(std::move(text));
+  return reply;
+}
+
+wire::ClientReply ended(bool done, std::string text) {
+  wire::ClientReply reply;
+  reply.mutable_change_ended()->set_done(done);
+  if (!done) reply.mutable_change_ended()->set_cause("cannot-start");
+  reply.mutable_change_ended()->set_text(std::move(text));
+  return reply;
+}
+
+wire::ClientReply error(ErrorCode code, std::string text) {
+  wire::ClientReply reply;
+  reply.mutable_error()->set_code(static_cast<std::uint32_t>(code));
+  reply.mutable_error()->set_message(std::move(text));
+  return reply;
+}
+
+struct Outcome {
+  int status = 0;
+  std::string out;
+  std::string err;
+  wire::ClientRequest request;
+};
+
+class ChangeCommands : public testing::Test {
+ protected:
+  // The head gives these answers and hangs up; without any it hangs up at once.
+  Outcome run(std::vector<std::string_view> argv, const std::vector<wire::ClientReply>& answers) {
+    DvmInfo info;
+    info.name = "it";
+    info.dvm_id = "tide-test-1-it";
+    info.ready = true;
+    auto dvm = create_dvm_directory(run_base_path(scratch_.path()), info);
+    FakeHead head(*dvm_socket_path(dvm->info.directory));
+    Outcome outcome;
+    std::thread playing([&] {
+      head.accept();
+      outcome.request = head.receive().message;
+      for (wire::ClientReply reply : answers) {
+        reply.set_request(outcome.request.request());
+        head.reply(reply);
+      }
+      head.close_client();
+    });
+    run_alone(std::move(argv), outcome);
+    playing.join();
+    EXPECT_TRUE(dvm->directory.remove());
+    return outcome;
+  }
+
+  Outcome run_alone(std::vector<std::string_view> argv) {
+    Outcome outcome;
+    run_alone(std::move(argv), outcome);
+    return outcome;
+  }
+
+ private:
+  void run_alone(std::vector<std::string_view> argv, Outcome& outcome) {
+    const std::string tmpdir = "PRTE_MCA_prte_tmpdir_base=" + scratch_.path();
+    const std::array<const char*, 2> environment = {tmpdir.c_str(), nullptr};
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    outcome.status = run_program(argv, environment.data());
+    outcome.out = testing::internal::GetCapturedStdout();
+    outcome.err = testing::internal::GetCapturedStderr();
+  }
+
+  ScratchDirectory scratch_;
+};
+
+TEST_F(ChangeCommands, TheFirstAnswerIsEnoughUnlessOneWaits) {
+  const Outcome outcome = run({"tide", "grow", "--count", "2"}, {begun({"v3", "v4"})});
+  EXPECT_EQ(outcome.status, kExitSuccess);
+  EXPECT_EQ(outcome.out, "growing by 2 nodes: v3, v4 (allocation a1)\n");
+  EXPECT_THAT(outcome.err, IsEmpty());
+  EXPECT_EQ(outcome.request.grow().count(), 2U);
+}
+
+TEST_F(ChangeCommands, WhoWaitsHearsHowItGoesAndHowItEnds) {
+  const Outcome outcome = run({"tide", "shrink", "--host", "v[3-4]", "--wait"},
+                              {begun({"v3", "v4"}), news("node v3 has left, 1 to go"),
+                               news("node v4 has left"), ended(true, "shrunk by 2 nodes")});
+  EXPECT_EQ(outcome.status, kExitSuccess);
+  EXPECT_EQ(outcome.out, "shrinking by 2 nodes: v3, v4 (allocation a1)\nshrunk by 2 nodes\n");
+  EXPECT_EQ(outcome.err, "tide shrink: node v3 has left, 1 to go\ntide shrink: node v4 has left\n");
+  EXPECT_THAT(outcome.request.shrink().nodes(), ElementsAre("v3", "v4"));
+}
+
+TEST_F(ChangeCommands, AFailureIsToldAndHasItsStatus) {
+  const Outcome outcome =
+      run({"tide", "grow", "--host", "me@node7:4", "--wait"},
+          {begun({"node7"}), ended(false, "the DVM has not grown: no such host")});
+  EXPECT_EQ(outcome.status, kExitUndone);
+  EXPECT_EQ(outcome.err, "tide grow: the DVM has not grown: no such host\n");
+  const auto& host = outcome.request.grow().hosts(0);
+  EXPECT_EQ(host.node(), "node7");
+  EXPECT_EQ(host.user(), "me");
+  EXPECT_EQ(host.slots(), 4U);
+}
+
+TEST_F(ChangeCommands, ARefusalShowsWhatTheHeadSays) {
+  const Outcome outcome = run({"tide", "shrink", "--alloc", "a7"},
+                              {error(ErrorCode::kInvalidArgument, "no such thing\n  try: more")});
+  EXPECT_EQ(outcome.status, kExitRefused);
+  EXPECT_EQ(outcome.err, "tide shrink: no such thing\n  try: more\n");
+  EXPECT_EQ(outcome.request.shrink().allocation(), "a7");
+}
+
+TEST_F(ChangeCommands, NobodyKnowsWhenTheHeadIsGone) {
+  const Outcome early = run({"tide", "grow", "--count", "1"}, {});
+  EXPECT_EQ(early.status, kExitUnknown);
+  EXPECT_THAT(early.err, HasSubstr("whether it was done is not known"));
+  const Outcome late = run({"tide", "grow", "--count", "1", "--wait"}, {begun({"v3"})});
+  EXPECT_EQ(late.status, kExitUnknown);
+  EXPECT_THAT(late.err, HasSubstr("tide status shows the nodes"));
+}
+
+TEST_F(ChangeCommands, NothingToDoIsDone) {
+  const Outcome outcome = run({"tide", "grow", "--host", "v1", "--wait"}, {begun({"v1"}, true)});
+  EXPECT_EQ(outcome.status, kExitSuccess);
+  EXPECT_EQ(outcome.out, "nothing to do: the DVM has v1 already\n");
+}
+
+TEST_F(ChangeCommands, ProgramsGetOneDocument) {
+  const Outcome begins = run({"tide", "grow", "--count", "1", "--json"}, {begun({"v3"})});
+  EXPECT_EQ(begins.status, kExitSuccess);
+  EXPECT_THAT(begins.out, HasSubstr("\"nodes\": [\n      \"v3\"\n    ]"));
+  EXPECT_THAT(begins.out, HasSubstr("\"outcome\": null"));
+  const Outcome fails = run({"tide", "grow", "--count", "1", "--wait", "--json"},
+                            {begun({"v3"}), ended(false, "it failed")});
+  EXPECT_EQ(fails.status, kExitUndone);
+  EXPECT_THAT(fails.out, HasSubstr("\"outcome\": \"failed\",\n    \"cause\": \"cannot-start\""));
+  const Outcome refused = run({"tide", "shrink", "--count", "9", "--json"},
+                              {error(ErrorCode::kOutOfResources, "too few")});
+  EXPECT_EQ(refused.status, kExitRefused);
+  EXPECT_THAT(refused.out, HasSubstr("\"code\": \"out-of-resources\""));
+}
+
+TEST_F(ChangeCommands, ThePoolIsToldWhatToDo) {
+  wire::ClientReply done;
+  done.mutable_done();
+  const Outcome push = run({"tide", "pool", "push", "--count", "2"}, {done});
+  EXPECT_EQ(push.status, kExitSuccess);
+  EXPECT_FALSE(push.request.pool().reclaim());
+  EXPECT_EQ(push.request.pool().count(), 2U);
+  const Outcome reclaim = run({"tide", "pool", "reclaim", "--host", "v3"},
+                              {error(ErrorCode::kNotFound, "no node 'v3'")});
+  EXPECT_EQ(reclaim.status, kExitRefused);
+  EXPECT_TRUE(reclaim.request.pool().reclaim());
+  EXPECT_THAT(reclaim.request.pool().nodes(), ElementsAre("v3"));
+}
+
+TEST_F(ChangeCommands, SenselessOnesAskNobody) {
+  const auto refused = [this](std::vector<std::string_view> argv, const char* part) {
+    const Outcome outcome = run_alone(std::move(argv));
+    EXPECT_EQ(outcome.status, kExitUsage);
+    EXPECT_THAT(outcome.err, HasSubstr(part));
+  };
+  refused({"tide", "grow"}, "neither how many nodes nor which ones");
+  refused({"tide", "grow", "--count", "1", "--host", "v3"}, "--count and --host both");
+  refused({"tide", "grow", "--count", "0"}, "between 1 and");
+  refused({"tide", "grow", "--host", "a,,b"}, "--host, column 3");
+  refused({"tide", "grow", "--alloc", "a1"}, "there is no option --alloc");
+  refused({"tide", "shrink", "--alloc", "a1", "--count", "1"}, "--count and --alloc both");
+  refused({"tide", "shrink", "--alloc="}, "the value of --alloc is empty");
+  refused({"tide", "shrink", "--host", "v3:2"}, "'v3:2' is no name of a node");
+  refused({"tide", "shrink", "--host", "^v3"}, "'^v3' is no name of a node");
+  refused({"tide", "shrink", "--count", "1", "now"}, "now");
+  refused({"tide", "pool", "--count", "1"}, "tide pool push");
+  refused({"tide", "pool", "push"}, "tide pool push");
+  refused({"tide", "pool", "pull", "--count", "1"}, "tide pool push");
+}
+
+}  // namespace
+}  // namespace tide::cli

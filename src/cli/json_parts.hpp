@@ -1,0 +1,17 @@
+// What the JSON documents of several commands are made of.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "wire/client.pb.h"
+
+namespace tide::cli {
+
+// As text, behind the version of the schema. Names and command lines may hold bytes that are no
+// UTF-8: these become replacement characters.
+std::string json_document(const nlohmann::ordered_json& members);
+
+nlohmann::ordered_json job_object(const wire::JobStatus& job);
+
+}  // namespace tide::cli

@@ -1,0 +1,182 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/text.hpp"
+#include "cli/watch_json.hpp"
+#include "cli/watch_text.hpp"
+
+namespace tide::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+wire::ExplainReply explanation() {
+  wire::ExplainReply out;
+  auto& job = *out.mutable_job();
+  job.set_number(3);
+  job.set_nspace("dvm@3");
+  job.set_state("PRTE_JOB_STATE_RUNNING");
+  job.set_command("./solver \xff\n");
+  job.set_processes(64);
+  job.set_running(60);
+  job.set_nodes(8);
+  job.set_age_ms(14'000);
+  job.set_state_age_ms(12'000);
+  auto& wait = *out.add_waits();
+  wait.set_kind("processes");
+  wait.set_text("its processes to end on 2 of 8 nodes: v1, v2");
+  wait.add_nodes("v1");
+  wait.add_nodes("v\xff");
+  wait.set_more_nodes(1);
+  out.add_facts()->set_text("every process has called PMIx_Init");
+  for (const auto& [state, at] : {std::pair{"INIT", 1000}, {"MAP", 1000}, {"RUNNING", 3000}}) {
+    auto* passage = out.add_passages();
+    passage->set_state(std::string("PRTE_JOB_STATE_") + state);
+    passage->set_at_ms(static_cast<std::uint64_t>(at));
+    passage->set_cause("why");
+  }
+  out.set_now_ms(15'000);
+  out.set_start_ms(500);
+  return out;
+}
+
+TEST(ExplainText, OfAJobThatRuns) {
+  EXPECT_EQ(explain_text(explanation()),
+            "job 3 (dvm@3): ./solver \\xff\\n\n"
+            "  RUNNING for 12 s, submitted 14 s ago; 60 of 64 processes known to run, on 8 nodes\n"
+            "waits for\n"
+            "  its processes to end on 2 of 8 nodes: v1, v2\n"
+            "besides\n"
+            "  every process has called PMIx_Init\n"
+            "way\n"
+            "  SINCE  STATE    WHY\n"
+            "  14 s   MAP      why\n"
+            "  12 s   RUNNING  why\n");
+}
+
+TEST(ExplainText, OfAJobThatHasEnded) {
+  wire::ExplainReply reply = explanation();
+  reply.clear_waits();
+  reply.clear_facts();
+  reply.mutable_job()->set_ended(true);
+  reply.mutable_job()->set_exit_status(9);
+  reply.mutable_job()->set_state("PRTE_JOB_STATE_ABORTED");
+  reply.mutable_job()->add_messages("process 1 failed\n  try: again");
+  const std::string text = explain_text(reply);
+  EXPECT_THAT(text, HasSubstr("  ended 12 s ago after 14 s: ABORTED, exit status 9; 64 processes\n"
+                              "because\n  process 1 failed\n    try: again\nway\n"));
+  EXPECT_THAT(text, Not(HasSubstr("waits for")));
+}
+
+TEST(ExplainJson, IsValidWhateverBytesThereAre) {
+  const auto json = nlohmann::json::parse(explain_json(explanation()));
+  EXPECT_EQ(json["schema_version"], 1);
+  EXPECT_EQ(json["job"]["number"], 3);
+  EXPECT_EQ(json["job"]["state_age_ms"], 12'000);
+  EXPECT_EQ(json["waits_for"][0]["kind"], "processes");
+  EXPECT_EQ(json["waits_for"][0]["nodes"][1], "v\xEF\xBF\xBD");
+  EXPECT_EQ(json["waits_for"][0]["more_nodes"], 1);
+  EXPECT_EQ(json["way"][2]["at_ms"], 2500);
+  EXPECT_EQ(json["now_ms"], 14'500);
+}
+
+std::vector<wire::JobProcs> processes() {
+  wire::JobProcs out;
+  out.set_number(3);
+  out.set_nspace("dvm@3");
+  out.add_nodes("v1");
+  out.add_states("PRTE_PROC_STATE_RUNNING");
+  out.add_states("PRTE_PROC_STATE_ABORTED");
+  out.add_rows()->set_pid(4711);
+  auto* failed = out.add_rows();
+  failed->set_rank(1);
+  failed->set_state(1);
+  failed->set_ended(true);
+  failed->set_signal(SIGSEGV);
+  auto* broken = out.add_rows();
+  broken->set_rank(2);
+  broken->set_node(UINT32_MAX);
+  broken->set_state(9);
+  broken->set_ended(true);
+  return {out};
+}
+
+TEST(Processes, ForPeople) {
+  EXPECT_EQ(procs_text(processes()),
+            "JOB  RANK  NODE  PID   STATE    EXIT\n"
+            "3    0     v1    4711  RUNNING  -\n"
+            "3    1     v1    -     ABORTED  SIGSEGV\n"
+            "3    2     ?     -     ?        0\n");
+  EXPECT_EQ(procs_text({}), "no process\n");
+}
+
+TEST(Processes, ForPrograms) {
+  const auto json = nlohmann::json::parse(procs_json(processes()));
+  const auto& list = json["processes"];
+  ASSERT_EQ(list.size(), 3U);
+  EXPECT_EQ(list[0]["pid"], 4711);
+  EXPECT_TRUE(list[0]["exit_code"].is_null());
+  EXPECT_EQ(list[1]["signal"], SIGSEGV);
+  EXPECT_TRUE(list[1]["exit_code"].is_null());
+  EXPECT_EQ(list[2]["exit_code"], 0);
+  EXPECT_TRUE(list[2]["node"].is_null());
+}
+
+wire::EventsReply events() {
+  wire::EventsReply out;
+  out.set_dropped(2);
+  out.set_now_ms(10'000);
+  out.set_start_ms(1'000);
+  auto* submitted = out.add_events();
+  submitted->set_number(3);
+  submitted->set_at_ms(9'000);
+  submitted->set_kind("job-submitted");
+  submitted->set_job(1);
+  submitted->set_detail("sh -c 'a\nb'\xff");
+  auto* ended = out.add_events();
+  ended->set_number(4);
+  ended->set_at_ms(9'500);
+  ended->set_kind("job-ended");
+  ended->set_job(1);
+  ended->set_state("PRTE_JOB_STATE_ABORTED");
+  ended->set_exit_status(3);
+  ended->set_detail("it failed");
+  auto* lost = out.add_events();
+  lost->set_number(5);
+  lost->set_kind("node-lost");
+  lost->set_node("v2");
+  return out;
+}
+
+TEST(Events, OneLineEach) {
+  const std::string text = events_text(events(), 1'700'000'000'000);
+  EXPECT_EQ(split(text, '\n').size(), 5U) << text;
+  EXPECT_THAT(text,
+              HasSubstr("(2 events are lost before this: more happened than is remembered)\n"));
+  EXPECT_THAT(text, HasSubstr("  job-submitted   job 1     sh -c 'a\\nb'\\xff\n"));
+  EXPECT_THAT(text, HasSubstr("  job-ended       job 1     ABORTED, exit status 3, it failed\n"));
+  EXPECT_THAT(text, HasSubstr("  node-lost       node v2\n"));
+}
+
+TEST(Events, OneObjectForEachLine) {
+  const auto lines = split(events_json(events(), 1'700'000'000'000), '\n');
+  ASSERT_EQ(lines.size(), 5U);
+  EXPECT_EQ(nlohmann::json::parse(lines[0]),
+            nlohmann::json({{"kind", "events-dropped"}, {"dropped", 2}}));
+  const auto submitted = nlohmann::json::parse(lines[1]);
+  EXPECT_EQ(submitted["number"], 3);
+  EXPECT_EQ(submitted["at_ms"], 8'000);
+  EXPECT_EQ(submitted["unix_ms"], 1'699'999'999'000);
+  EXPECT_EQ(submitted["detail"], "sh -c 'a\nb'\xEF\xBF\xBD");
+  EXPECT_FALSE(submitted.contains("exit_status"));
+  EXPECT_EQ(nlohmann::json::parse(lines[2])["exit_status"], 3);
+  EXPECT_EQ(lines[4], "");
+}
+
+}  // namespace
+}  // namespace tide::cli

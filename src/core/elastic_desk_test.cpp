@@ -1,0 +1,250 @@
+// Changes of the DVM's size, seen through the head: requests, grows, answers.
+#include "core/elastic_desk.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/elastic_rig.hpp"
+
+namespace tide::core {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// ---- grow ----
+
+// row:E2 row:E4
+TEST(ElasticDesk, AGrowIsAnsweredTwiceAndJobsAreHeldUntilItIsWired) {
+  ElasticRig rig(1);
+  const auto first = rig.begin_grow(2);
+  ASSERT_EQ(begun(rig.seen).size(), 1U);
+  EXPECT_FALSE(begun(rig.seen)[0].allocation().empty());
+  EXPECT_THAT(begun(rig.seen)[0].nodes(), ElementsAre("v2", "v3"));
+  rig.submit(kUser, on_node("v3"));
+  // The node is not known yet: a job that names it fails at once, as in any DVM.
+  ASSERT_EQ(endings(rig.seen).size(), 1U);
+  rig.submit(kUser, job_spec(4));
+  EXPECT_EQ(states_of(rig.seen, "dvm@2").back(), "WAITING_FOR_DAEMONS");
+  rig.report_of(first, 2);
+  rig.report_of(first + 1, 2);
+  rig.attach_at(first);
+  rig.attach_at(first + 1);
+  EXPECT_THAT(outcomes(rig.seen), IsEmpty()) << "v1 has not acknowledged";
+  EXPECT_EQ(states_of(rig.seen, "dvm@2").back(), "WAITING_FOR_DAEMONS");
+  rig.acknowledge(1);
+  ASSERT_EQ(outcomes(rig.seen).size(), 1U);
+  EXPECT_TRUE(outcomes(rig.seen)[0].done());
+  EXPECT_EQ(launched_on(rig.seen), (std::set<std::uint32_t>{1, 2})) << "two slots each";
+  EXPECT_EQ(rig.state_of(3), NodeState::kUp);
+}
+
+// row:E3
+TEST(ElasticDesk, AJobThatWasAdmittedBeforeGoesOn) {
+  ElasticRig rig(1);
+  rig.submit(kUser, job_spec(1));
+  rig.begin_grow(1);
+  rig.launched(1, 1, {0});
+  rig.ended(1, 1, {0});
+  ASSERT_EQ(endings(rig.seen).size(), 1U);
+  EXPECT_EQ(endings(rig.seen)[0].exit_status(), 0);
+}
+
+// row:E5 row:E6
+TEST(ElasticDesk, AFailedGrowIsRolledBackWhole) {
+  ElasticRig rig(1);
+  const auto first = rig.begin_grow(2);
+  rig.submit(kUser, job_spec(1));
+  rig.report_of(first, 2);
+  const auto failed = rig.on(DaemonLaunchFailed{Rank(first + 1), "no such file"});
+  ASSERT_EQ(endings(failed).size(), 1U) << "the job hears at once";
+  EXPECT_EQ(endings(failed)[0].state(), static_cast<std::uint32_t>(JobState::kNeverLaunched));
+  EXPECT_THAT(rig.names(), ElementsAre("v1"));
+  ASSERT_EQ(all_of<EndDaemon>(failed).size(), 1U);
+  EXPECT_EQ(all_of<EndDaemon>(failed)[0].rank, Rank(first));
+  EXPECT_THAT(outcomes(rig.seen), IsEmpty()) << "its daemon has not ended yet";
+  rig.on(DaemonExited{Rank(first), "ended"});
+  EXPECT_THAT(outcomes(rig.seen), IsEmpty()) << "the resource manager has not taken them back";
+  rig.give_back();
+  ASSERT_EQ(outcomes(rig.seen).size(), 1U);
+  EXPECT_FALSE(outcomes(rig.seen)[0].done());
+  EXPECT_EQ(outcomes(rig.seen)[0].cause(), "cannot-start");
+  EXPECT_THAT(outcomes(rig.seen)[0].text(), HasSubstr("no such file"));
+  EXPECT_TRUE(rig.head.elastic().idle());
+}
+
+// row:S9 row:S10
+TEST(ElasticDesk, RanksOfARolledBackGrowStayHolesAndItsNodesMayComeAgain) {
+  ElasticRig rig(1);
+  const auto first = rig.begin_grow(1);
+  rig.on(DaemonLaunchFailed{Rank(first), "no"});
+  rig.give_back();
+  const auto late = rig.link_up_of(first, 2);
+  ASSERT_EQ(all_of<CloseLink>(late).size(), 1U) << "a slow starter is turned away";
+  rig.grow_wholly(1, 3);
+  EXPECT_TRUE(outcomes(rig.seen).back().done());
+  EXPECT_THAT(all_of<LaunchDaemons>(rig.seen).back().targets[0].rank, Rank(first + 1));
+}
+
+// row:E5 died after it reported, when it was a member already
+TEST(ElasticDesk, ADaemonThatDiesBeforeAllAreWiredTakesTheGrowWithIt) {
+  ElasticRig rig(1);
+  const auto first = rig.begin_grow(2);
+  rig.report_of(first, 2);
+  rig.report_of(first + 1, 2);
+  rig.attach_at(first);
+  EXPECT_EQ(rig.state_of(first), NodeState::kWiring);
+  rig.on(DaemonExited{Rank(first + 1), "killed"});
+  EXPECT_THAT(rig.names(), ElementsAre("v1"));
+  EXPECT_FALSE(rig.head.overlay().membership().has(Rank(first)));
+  rig.on(DaemonExited{Rank(first), "ended"});
+  rig.give_back();
+  ASSERT_EQ(outcomes(rig.seen).size(), 1U);
+  EXPECT_EQ(outcomes(rig.seen)[0].cause(), "lost");
+}
+
+// row:E5 never reported
+TEST(ElasticDesk, AGrowHasATimeLimit) {
+  ElasticRig rig(1);
+  const auto first = rig.begin_grow(1);
+  rig.fire(TimerKind::kStart, 2);
+  EXPECT_THAT(rig.names(), ElementsAre("v1"));
+  rig.fire(TimerKind::kRollback, 2);
+  rig.give_back();
+  ASSERT_EQ(outcomes(rig.seen).size(), 1U);
+  EXPECT_EQ(outcomes(rig.seen)[0].cause(), "time-limit");
+  EXPECT_EQ(first, 2U);
+}
+
+// row:E7 row:E6
+TEST(ElasticDesk, AFailedGrowTouchesNoOther) {
+  ElasticRig rig(1);
+  const auto good = rig.begin_grow(1);
+  rig.submit(kUser, job_spec(1));
+  const auto bad = rig.begin_grow(1, 8);
+  rig.submit(kUser, job_spec(1));
+  rig.on(DaemonLaunchFailed{Rank(bad), "no"});
+  ASSERT_EQ(endings(rig.seen).size(), 1U) << "only the one that came while it was under way";
+  EXPECT_EQ(endings(rig.seen)[0].job(), 2U);
+  rig.report_of(good, 2);
+  rig.attach_at(good);
+  rig.acknowledge(1);
+  EXPECT_THAT(launched_on(rig.seen), Contains(1U)) << "job 1 is mapped";
+  EXPECT_THAT(rig.names(), ElementsAre("v1", "v2"));
+}
+
+// row:E8
+TEST(ElasticDesk, TheLossOfAnotherDaemonReleasesNobodyAndStopsNothing) {
+  ElasticRig rig(2);
+  const auto first = rig.begin_grow(1);
+  rig.submit(kUser, job_spec(1));
+  rig.on(DaemonExited{Rank(2), "killed"});
+  EXPECT_EQ(states_of(rig.seen, "dvm@1").back(), "WAITING_FOR_DAEMONS");
+  rig.report_of(first, 2);
+  rig.attach_at(first);
+  rig.acknowledge(1);
+  ASSERT_EQ(outcomes(rig.seen).size(), 1U);
+  EXPECT_TRUE(outcomes(rig.seen)[0].done());
+  EXPECT_FALSE(launched_on(rig.seen).empty());
+}
+
+// row:E1
+TEST(ElasticDesk, ADvmThatIsNotElasticRefuses) {
+  ElasticRig rig(1, false);
+  EXPECT_THAT(refusal(rig.ask(1)), HasSubstr("not elastic"));
+  EXPECT_THAT(refusal(rig.release({"v1"})), HasSubstr("not elastic"));
+  EXPECT_THAT(all_of<AskForNodes>(rig.seen), IsEmpty());
+}
+
+TEST(ElasticDesk, WhatAResourceManagerRefusesIsRefused) {
+  ElasticRig rig(1);
+  rig.ask(3);
+  const auto actions = rig.on(NodesRefused{1, {ErrorCode::kOutOfResources, "only 2 are left"}});
+  EXPECT_EQ(refusal(actions), "only 2 are left");
+  EXPECT_THAT(begun(rig.seen), IsEmpty());
+  EXPECT_TRUE(rig.head.elastic().idle());
+}
+
+TEST(ElasticDesk, AResourceManagerThatDoesNotAnswerIsNotWaitedFor) {
+  ElasticRig rig(1);
+  rig.ask(1);
+  EXPECT_THAT(refusal(rig.fire(TimerKind::kGrant, 1)), HasSubstr("no resource manager answered"));
+  const auto late = rig.grant(1, 1);
+  ASSERT_EQ(all_of<ReturnNodes>(late).size(), 1U) << "what comes now goes back";
+  EXPECT_THAT(all_of<LaunchDaemons>(late), IsEmpty());
+}
+
+TEST(ElasticDesk, NodesThatAreThereAlreadyAreCompleteAtOnce) {
+  ElasticRig rig(2);
+  wire::ClientRequest message;
+  message.mutable_grow()->add_hosts()->set_node("v2");
+  const auto actions = rig.request(kAsker, std::move(message));
+  ASSERT_EQ(begun(actions).size(), 1U);
+  EXPECT_TRUE(begun(actions)[0].complete());
+  EXPECT_TRUE(rig.head.elastic().idle());
+}
+
+TEST(ElasticDesk, PushedNodesGrowTheDvmWithoutAnAsker) {
+  ElasticRig rig(1);
+  rig.on(NodesPushed{{{"v2", 2, HeadRig::incarnation(2)}}});
+  rig.submit(kUser, job_spec(1));
+  EXPECT_EQ(states_of(rig.seen, "dvm@1").back(), "WAITING_FOR_DAEMONS");
+  rig.report_of(2, 2);
+  rig.attach_at(2);
+  rig.acknowledge(1);
+  EXPECT_THAT(rig.names(), ElementsAre("v1", "v2"));
+  EXPECT_THAT(outcomes(rig.seen), IsEmpty());
+}
+
+// row:E15
+TEST(ElasticDesk, TheEndOfTheDvmEndsEveryChange) {
+  ElasticRig rig(3);
+  rig.begin_grow(1);
+  rig.ask(1, 7);
+  rig.release({"v3"}, 8);
+  rig.submit(kUser, job_spec(1));
+  rig.down(4);
+  EXPECT_EQ(endings(rig.seen).size(), 1U) << "the parked job";
+  EXPECT_THAT(refusal(rig.seen), HasSubstr("ending"));
+  ASSERT_EQ(outcomes(rig.seen).size(), 1U) << "the grow; of the shrink the order is out";
+  EXPECT_EQ(outcomes(rig.seen)[0].cause(), "dvm-ends");
+  for (const std::uint32_t rank : {1U, 2U, 3U, 4U}) rig.on(DaemonExited{Rank(rank), "ended"});
+  ASSERT_EQ(outcomes(rig.seen).size(), 2U);
+  EXPECT_TRUE(outcomes(rig.seen)[1].done());
+  EXPECT_EQ(all_of<Exit>(rig.seen).size(), 1U);
+}
+
+TEST(ElasticDesk, AnAskerThatIsGoneIsToldNothing) {
+  ElasticRig rig(2);
+  rig.release({"v2"});
+  rig.on(ClientGone{ClientId(kAsker)});
+  rig.on(DaemonExited{Rank(2), "ended"});
+  rig.give_back();
+  EXPECT_THAT(outcomes(rig.seen), IsEmpty());
+  EXPECT_TRUE(rig.head.elastic().idle());
+}
+
+// row:E16
+TEST(ElasticDesk, WhoWaitsIsToldForWhat) {
+  ElasticRig rig(1);
+  rig.begin_grow(1);
+  rig.submit(kUser, job_spec(1));
+  wire::JobRef job;
+  job.set_number(1);
+  const auto explained = rig.head.explain(job);
+  ASSERT_TRUE(explained);
+  std::string text;
+  for (const auto& point : explained->waits()) text += point.text() + "\n";
+  EXPECT_THAT(text, HasSubstr("held until the DVM has its new size"));
+  EXPECT_THAT(text, HasSubstr("no report yet from v2"));
+  const auto status = rig.head.status(0, rig.now_ms + 5);
+  ASSERT_EQ(status.campaigns_size(), 1);
+  EXPECT_EQ(status.campaigns(0).phase(), "starting");
+  EXPECT_EQ(status.campaigns(0).parked_jobs(), 1U);
+  EXPECT_EQ(status.campaigns(0).age_ms(), 5U);
+}
+
+}  // namespace
+}  // namespace tide::core

@@ -1,0 +1,269 @@
+// Shrinks, and jobs that are held before their launch, seen through the head.
+#include <csignal>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/elastic_rig.hpp"
+#include "wire/exit_status.hpp"
+
+namespace tide::core {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// row:E9 row:E12 row:E13
+TEST(ElasticDesk, AShrinkIsDoneWhenItsDaemonsHaveReallyEnded) {
+  ElasticRig rig(2);
+  rig.release({"v2"});
+  ASSERT_EQ(begun(rig.seen).size(), 1U);
+  EXPECT_FALSE(begun(rig.seen)[0].allocation().empty());
+  EXPECT_EQ(orders_to_leave(rig.seen), std::vector<RankSet>{RankSet(Rank(2))});
+  rig.submit(kUser, job_spec(1));
+  rig.acknowledge(1);
+  rig.acknowledge(2);
+  EXPECT_EQ(states_of(rig.seen, "dvm@1").back(), "WAITING_FOR_DAEMONS") << "only ordered to";
+  rig.on(LinkDown{LinkId(2), LinkEnd::kClosed, "ended"});
+  EXPECT_EQ(states_of(rig.seen, "dvm@1").back(), "WAITING_FOR_DAEMONS") << "it is watched";
+  const auto gone = rig.on(DaemonExited{Rank(2), "ended"});
+  EXPECT_EQ(launched_on(gone), (std::set<std::uint32_t>{1}));
+  EXPECT_FALSE(rig.head.overlay().membership().has(Rank(2)));
+  EXPECT_THAT(rig.names(), ElementsAre("v1"));
+  EXPECT_THAT(outcomes(rig.seen), IsEmpty()) << "the resource manager is asked first";
+  rig.give_back();
+  ASSERT_EQ(outcomes(rig.seen).size(), 1U);
+  EXPECT_TRUE(outcomes(rig.seen)[0].done());
+  rig.on(DaemonExited{Rank(2), "again"});
+  EXPECT_EQ(outcomes(rig.seen).size(), 1U);
+}
+
+// row:S15
+TEST(ElasticDesk, AnOrderThatCannotBeSentChangesNothing) {
+  auto config = elastic_config();
+  config.overlay.message_limit = 8;  // bytes: no order fits
+  ElasticRig rig(2, config);
+  rig.release({"v2"});
+  EXPECT_THAT(orders_to_leave(rig.seen), IsEmpty());
+  ASSERT_EQ(outcomes(rig.seen).size(), 1U);
+  EXPECT_FALSE(outcomes(rig.seen)[0].done());
+  EXPECT_EQ(outcomes(rig.seen)[0].cause(), "resources");
+  EXPECT_THAT(outcomes(rig.seen)[0].text(), HasSubstr("does not fit into a message"));
+  EXPECT_EQ(rig.state_of(2), NodeState::kUp);
+  EXPECT_FALSE(rig.head.jobs().fence().holds_mapping());
+  EXPECT_TRUE(rig.head.elastic().idle());
+}
+
+TEST(ElasticDesk, ProcessesOnReleasedNodesEndFirstAndAreNoSuccess) {
+  ElasticRig rig(2);
+  rig.submit(kUser, job_spec(4));
+  rig.launched(1, 1, {0, 1});
+  rig.launched(2, 1, {2, 3});
+  const auto actions = rig.release({"v2"});
+  EXPECT_THAT(orders_to_leave(rig.seen), IsEmpty()) << "not before they have ended";
+  EXPECT_FALSE(orders(actions).empty());
+  rig.ended(1, 1, {0, 1}, ProcState::kKilledByCmd, 0, SIGTERM);
+  rig.ended(2, 1, {2, 3}, ProcState::kKilledByCmd, 0, SIGTERM);
+  ASSERT_EQ(endings(rig.seen).size(), 1U);
+  EXPECT_EQ(endings(rig.seen)[0].exit_status(), kExitNodeLost);
+  EXPECT_THAT(endings(rig.seen)[0].messages(0), HasSubstr("released"));
+  EXPECT_EQ(orders_to_leave(rig.seen).size(), 1U);
+}
+
+TEST(ElasticDesk, ProcessesThatDoNotEndHoldUpNoShrinkForEver) {
+  ElasticRig rig(2);
+  rig.submit(kUser, on_node("v2"));
+  rig.launched(2, 1, {0});
+  rig.release({"v2"});
+  EXPECT_THAT(orders_to_leave(rig.seen), IsEmpty());
+  rig.fire(TimerKind::kChange, 2);
+  EXPECT_EQ(orders_to_leave(rig.seen).size(), 1U);
+  EXPECT_EQ(endings(rig.seen).size(), 1U) << "the job does not wait either";
+}
+
+// Five nodes, and a job that is mapped and held before its launch: it could not be mapped before v1
+// was heard of again, and by then v2 was about to leave.
+class HeldBeforeLaunch : public ::testing::Test {
+ public:
+  static constexpr std::uint32_t kHeld = 3;  // the number of the job
+  HeldBeforeLaunch() : rig(5) {
+    rig.submit(kUser, on_node("v2", 2));
+    rig.launched(2, 1, {0, 1});
+    rig.submit(kUser + 1, on_node("v5", 2));
+    rig.launched(5, 2, {0, 1});
+    rig.on(LinkDown{LinkId(1), LinkEnd::kClosed, "cut"});
+    rig.submit(kUser + 2, job_spec(5));
+    rig.release({"v2"});
+    rig.link_up_of(1, 1);
+    rig.attach_at(1);
+    rig.seen.clear();
+  }
+  void v2_leaves() {
+    rig.ended(2, 1, {0, 1}, ProcState::kKilledByCmd, 0, SIGTERM);
+    rig.on(DaemonExited{Rank(2), "ended"});
+  }
+  [[nodiscard]] std::uint32_t used(std::uint32_t rank) const {
+    return rig.head.roster().nodes().at(Rank(rank)).used;
+  }
+  ElasticRig rig;
+};
+
+// row:E10
+TEST_F(HeldBeforeLaunch, ItHasItsSlotsAndNothingElse) {
+  EXPECT_EQ(used(1), 2U);
+  EXPECT_TRUE(launched_on(rig.seen).empty());
+  wire::JobRef job;
+  job.set_number(kHeld);
+  EXPECT_EQ(rig.head.explain(job)->job().state(), "PRTE_JOB_STATE_WAITING_FOR_DAEMONS");
+}
+
+// row:E11 row:E10 a grow does not keep it there
+TEST_F(HeldBeforeLaunch, ItIsLaunchedOnItsMapWhenTheLastShrinkEnds) {
+  rig.begin_grow(1, 8);
+  v2_leaves();
+  EXPECT_EQ(launched_on(rig.seen), (std::set<std::uint32_t>{1, 3, 4}));
+}
+
+// row:E11
+TEST_F(HeldBeforeLaunch, ItIsMappedAnewIfItLostANode) {
+  rig.ended(5, 2, {0, 1});
+  rig.release({"v1"}, 8);
+  v2_leaves();
+  EXPECT_TRUE(launched_on(rig.seen).empty()) << "v1 is still there";
+  rig.on(DaemonExited{Rank(1), "ended"});
+  EXPECT_EQ(launched_on(rig.seen), (std::set<std::uint32_t>{3, 4, 5}));
+  EXPECT_EQ(used(3) + used(4) + used(5), 5U) << "the old places were given back";
+}
+
+// row:E21
+TEST_F(HeldBeforeLaunch, ItFailsWithTheNumbersIfItDoesNotFitAnyMore) {
+  rig.release({"v1"}, 8);
+  v2_leaves();
+  rig.on(DaemonExited{Rank(1), "ended"});
+  ASSERT_EQ(endings(rig.seen).size(), 2U);
+  EXPECT_EQ(endings(rig.seen)[1].state(), static_cast<std::uint32_t>(JobState::kMapFailed));
+  EXPECT_EQ(used(3) + used(4), 0U);
+}
+
+// row:E6 a failed grow does not take it along
+TEST_F(HeldBeforeLaunch, ItIsNotGivenUpWithAGrow) {
+  const auto first = rig.begin_grow(1, 8);
+  rig.on(DaemonLaunchFailed{Rank(first), "no"});
+  EXPECT_TRUE(endings(rig.seen).empty());
+  v2_leaves();
+  EXPECT_EQ(launched_on(rig.seen), (std::set<std::uint32_t>{1, 3, 4}));
+}
+
+TEST_F(HeldBeforeLaunch, ItCanBeKilled) {
+  rig.kill(4, kHeld, SIGTERM);
+  EXPECT_EQ(endings(rig.seen).size(), 1U);
+  EXPECT_EQ(used(1) + used(3) + used(4), 0U);
+  v2_leaves();
+  EXPECT_TRUE(launched_on(rig.seen).empty());
+}
+
+// row:E20
+TEST(ElasticDesk, WhatAnUnfinishedGrowBringsLeavesWhenThatHasEnded) {
+  ElasticRig rig(1);
+  const auto first = rig.begin_grow(1);
+  rig.release({"v2"}, 8);
+  ASSERT_EQ(begun(rig.seen).size(), 2U) << "accepted";
+  EXPECT_THAT(orders_to_leave(rig.seen), IsEmpty());
+  rig.report_of(first, 2);
+  rig.attach_at(first);
+  rig.acknowledge(1);
+  EXPECT_EQ(orders_to_leave(rig.seen).size(), 1U);
+  rig.on(DaemonExited{Rank(first), "ended"});
+  rig.give_back();
+  EXPECT_EQ(outcomes(rig.seen).size(), 2U);
+  EXPECT_THAT(rig.names(), ElementsAre("v1"));
+}
+
+// row:E20
+TEST(ElasticDesk, ANodeThatLeavesAlreadyIsOrderedOnce) {
+  ElasticRig rig(2);
+  rig.release({"v2"});
+  rig.release({"v2"}, 8);
+  EXPECT_EQ(orders_to_leave(rig.seen).size(), 1U);
+  rig.on(DaemonExited{Rank(2), "ended"});
+  for (const auto& returned : all_of<ReturnNodes>(rig.seen)) {
+    rig.on(ReturnAnswered{returned.number});
+  }
+  EXPECT_EQ(outcomes(rig.seen).size(), 2U);
+}
+
+// row:S11
+TEST(ElasticDesk, ATargetThatCrashesChangesNothing) {
+  ElasticRig rig(2);
+  rig.submit(kUser, on_node("v2"));
+  rig.launched(2, 1, {0});
+  rig.release({"v2"});
+  rig.on(DaemonExited{Rank(2), "killed"});  // before the order
+  rig.give_back();
+  ASSERT_EQ(outcomes(rig.seen).size(), 1U);
+  EXPECT_TRUE(outcomes(rig.seen)[0].done());
+  EXPECT_TRUE(rig.head.elastic().idle());
+}
+
+TEST(ElasticDesk, DaemonsThatDoNotGoAreEndedAndThenGivenUp) {
+  ElasticRig rig(2);
+  rig.release({"v2"});
+  EXPECT_THAT(all_of<EndDaemon>(rig.seen), IsEmpty());
+  rig.fire(TimerKind::kChange, 2);
+  ASSERT_EQ(all_of<EndDaemon>(rig.seen).size(), 1U);
+  rig.fire(TimerKind::kChange, 2);
+  rig.give_back();
+  EXPECT_EQ(outcomes(rig.seen).size(), 1U);
+}
+
+TEST(ElasticDesk, AResourceManagerThatDoesNotAnswerChangesNoOutcome) {
+  ElasticRig rig(2);
+  rig.release({"v2"});
+  rig.on(DaemonExited{Rank(2), "ended"});
+  EXPECT_THAT(outcomes(rig.seen), IsEmpty());
+  rig.fire(TimerKind::kChange, 2);
+  ASSERT_EQ(outcomes(rig.seen).size(), 1U);
+  EXPECT_TRUE(outcomes(rig.seen)[0].done());
+}
+
+TEST(ElasticDesk, TheLastNodeMayGoAndOthersMayCome) {
+  ElasticRig rig(1);
+  rig.release({"v1"});
+  rig.on(DaemonExited{Rank(1), "ended"});
+  rig.give_back();
+  EXPECT_THAT(rig.names(), IsEmpty());
+  rig.submit(kUser, job_spec(1));
+  ASSERT_EQ(endings(rig.seen).size(), 1U) << "says so, and does not wait";
+  rig.grow_wholly(1, 3);
+  rig.submit(kUser, job_spec(1));
+  EXPECT_EQ(launched_on(rig.seen), (std::set<std::uint32_t>{2}));
+}
+
+TEST(ElasticDesk, BadRequestsAreRefusedAndChangeNothing) {
+  ElasticRig rig(2);
+  EXPECT_THAT(refusal(rig.release({"v7"})), HasSubstr("v7"));
+  EXPECT_THAT(refusal(rig.release({})), HasSubstr("neither"));
+  wire::ClientRequest many;
+  many.mutable_shrink()->set_count(3);
+  EXPECT_THAT(refusal(rig.request(kAsker, many)), HasSubstr("has 2"));
+  wire::ClientRequest unknown;
+  unknown.mutable_shrink()->set_allocation("a99");
+  EXPECT_THAT(refusal(rig.request(kAsker, unknown)), HasSubstr("a99"));
+  EXPECT_THAT(refusal(rig.ask(0)), HasSubstr("neither"));
+  EXPECT_TRUE(rig.head.elastic().idle());
+  EXPECT_THAT(rig.names(), ElementsAre("v1", "v2"));
+}
+
+TEST(ElasticDesk, ByCountTheNewestLeaveThatNobodyUses) {
+  ElasticRig rig(3);
+  rig.submit(kUser, on_node("v3"));
+  rig.launched(3, 1, {0});
+  wire::ClientRequest message;
+  message.mutable_shrink()->set_count(1);
+  rig.request(kAsker, std::move(message));
+  EXPECT_EQ(orders_to_leave(rig.seen), std::vector<RankSet>{RankSet(Rank(2))});
+}
+
+}  // namespace
+}  // namespace tide::core

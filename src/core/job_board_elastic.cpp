@@ -1,0 +1,112 @@
+// Jobs while the DVM changes its size: held at one of two places, mapped anew, given up.
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "core/job_board.hpp"
+#include "say/elastic.hpp"
+#include "wire/exit_status.hpp"
+
+namespace tide::core {
+
+// row:E2 row:E9 before its files are staged: a held job has nothing anywhere
+bool JobBoard::is_held_before_map(const Job& job) {
+  if (!fence_.holds_mapping()) return false;
+  fence_.park_before_map(job.id);
+  ++held_;
+  go(job, JobState::kWaitingForDaemons, "the DVM changes its size");
+  return true;
+}
+
+// row:E10 a grow does not hold it here
+bool JobBoard::is_held_before_launch(const Job& job) {
+  if (!fence_.holds_launch()) return false;
+  fence_.park_before_launch(job.id);
+  ++held_;
+  go(job, JobState::kWaitingForDaemons, "the DVM shrinks");
+  return true;
+}
+
+bool JobBoard::keeps_its_map(JobId id) const {
+  const auto job = jobs_.find(id);
+  return job != jobs_.end() && std::ranges::all_of(job->second.shares, [this](const auto& entry) {
+           const auto node = roster_.nodes().find(entry.first);
+           return node != roster_.nodes().end() && (node->second.state == NodeState::kUp ||
+                                                    node->second.state == NodeState::kSuspect);
+         });
+}
+
+void JobBoard::forget_map(Job& job) {
+  for (const auto& [rank, share] : job.shares) give_back_slots(job, rank);
+  job.shares.clear();
+  job.procs.clear();
+  job.placements.clear();
+  job.launch.reset();
+}
+
+void JobBoard::end_change(CampaignId campaign, const std::optional<std::string>& failure) {
+  const auto released =
+      fence_.close(campaign, failure.has_value(), [this](JobId job) { return keeps_its_map(job); });
+  for (const JobId id : released.to_map_anew) {
+    if (Job* job = find(id)) forget_map(*job);
+  }
+  for (const JobId id : released.given_up) {
+    if (Job* job = find(id)) {
+      fail(*job, JobState::kNeverLaunched, kExitJobFailed,
+           say::job_given_up_with_grow(job->nspace, say::first_line(*failure)), 0);
+    }
+  }
+  for (const JobId id : released.to_launch) {
+    if (const Job* job = find(id)) go(*job, JobState::kLaunchApps, "its nodes have stayed");
+  }
+  for (const JobId id : released.to_map) {
+    const Job* job = find(id);
+    if (job == nullptr) continue;
+    // One that is mapped anew has its files where they are, and finds its place there.
+    go(*job, files_.knows(id) ? JobState::kMap : JobState::kVmReady, "the DVM has its new size");
+  }
+  run_transitions();
+}
+
+bool JobBoard::has_something_on(const Job& job, const std::set<Rank>& ranks) {
+  return job.scattered && std::ranges::any_of(job.shares, [&](const auto& entry) {
+           return ranks.contains(entry.first) && !entry.second.settled();
+         });
+}
+
+// One that can do without them goes on; of any other nothing is left.
+void JobBoard::end_processes_on(const std::set<Rank>& ranks) {
+  for (auto& [id, job] : jobs_) {
+    if (!has_something_on(job, ranks)) continue;
+    std::vector<std::string> names;
+    DaemonPort::Slices orders;
+    for (const auto& [rank, share] : job.shares) {
+      if (!ranks.contains(rank) || share.settled()) continue;
+      names.push_back(node_name(job, rank));
+      wire::DownBody body;
+      body.mutable_signal()->set_job(id.value());
+      body.mutable_signal()->set_signal(SIGTERM);
+      body.mutable_signal()->set_terminate(true);
+      orders.emplace_back(rank, std::move(body));
+    }
+    const auto text = say::node_released_under_job(job.nspace, names);
+    if (job.spec.runtime().recoverable() && runs(job)) {
+      tolerate(job, kExitNodeLost, text);
+      daemons_.scatter(std::move(orders), nullptr, {});
+    } else {
+      fail(job, JobState::kKilledByCmd, kExitNodeLost, text, SIGTERM);
+      cut_traces_short(job, SIGTERM);
+    }
+  }
+  run_transitions();
+}
+
+std::vector<std::string> JobBoard::jobs_on(const std::set<Rank>& ranks) const {
+  std::vector<std::string> out;
+  for (const auto& [id, job] : jobs_) {
+    if (has_something_on(job, ranks)) out.push_back(job.nspace);
+  }
+  return out;
+}
+
+}  // namespace tide::core

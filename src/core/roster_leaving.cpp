@@ -1,0 +1,104 @@
+// Daemons that are ordered to leave: set apart, ordered, gone.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.hpp"
+#include "core/roster.hpp"
+#include "say/elastic.hpp"
+
+namespace tide::core {
+
+namespace {
+
+// The highest of those who leave on the way up from `rank` without anybody between who stays: when
+// it is let go it has seen the others of its group end.
+Rank leader_of(Rank rank, const std::set<Rank>& leaving, const RoutingTree& tree) {
+  Rank leader = rank;
+  for (auto above = tree.parent(rank); above && leaving.contains(*above);
+       above = tree.parent(*above)) {
+    leader = *above;
+  }
+  return leader;
+}
+
+}  // namespace
+
+void Roster::set_apart(const std::set<Rank>& ranks) {
+  for (const Rank rank : ranks) {
+    Node& node = nodes_.at(rank);
+    TIDE_CHECK(node.state == NodeState::kUp || node.state == NodeState::kSuspect);
+    node.state = NodeState::kLeaving;
+  }
+}
+
+// If it is suspected for a reason that holds on, it will be again.
+void Roster::take_back(const std::set<Rank>& ranks) {
+  for (const Rank rank : ranks) {
+    Node* node = find(rank);
+    if (node != nullptr && node->state == NodeState::kLeaving) node->state = NodeState::kUp;
+  }
+}
+
+Status Roster::order_to_leave(const std::set<Rank>& ranks) {
+  wire::Operation operation;
+  RankSet left;
+  for (const Rank rank : ranks) left.insert(rank);
+  *operation.mutable_membership()->mutable_left() = left.to_wire();
+  operation.mutable_membership()->set_orderly(true);
+  if (!overlay_.fits(operation)) return say::order_too_large(ranks.size());
+  const Serial order{overlay_.membership().serial().value() + 1};
+  for (const Rank rank : ranks) {
+    Node& node = nodes_.at(rank);
+    TIDE_CHECK(node.state == NodeState::kLeaving);
+    node.state = NodeState::kDeparting;
+    node.order = order;
+    node.leaves_with = leader_of(rank, ranks, overlay_.membership().tree());
+  }
+  overlay_.keep_for(order);
+  overlay_.broadcast(std::move(operation));
+  for (const Rank rank : ranks) listener_.on_withdrawn(nodes_.at(rank));
+  return ok_status();
+}
+
+// A launcher that watches a daemon sees more than its neighbours: not its link but itself ends. The
+// link of one that was not let go may just be broken: it has ended if nobody listens there.
+void Roster::on_departed(Rank rank, bool let_go) {
+  Node* one_of_them = find(rank);
+  if (!let_go && one_of_them != nullptr && one_of_them->state == NodeState::kDeparting) {
+    if (!one_of_them->watched) probe(*one_of_them);
+    return;
+  }
+  std::vector<Rank> gone;
+  for (const auto& [one, node] : nodes_) {
+    const bool meant = one == rank || node.leaves_with == rank;
+    if (meant && node.state == NodeState::kDeparting && !node.watched) gone.push_back(one);
+  }
+  for (const Rank one : gone) note_departure(one);
+}
+
+void Roster::note_departure(Rank rank) {
+  const Node node = std::move(nodes_.extract(rank).mapped());
+  notes_.add(Subsystem::kPlm, 1, "node {} has left", node.name);
+  const bool last = std::ranges::none_of(nodes_, [&](const auto& entry) {
+    return entry.second.state == NodeState::kDeparting && entry.second.order == node.order;
+  });
+  if (last) overlay_.need_not_keep(node.order);
+  listener_.on_departed(node);
+}
+
+void Roster::end_departing(const std::set<Rank>& ranks) {
+  for (const Rank rank : ranks) {
+    if (find(rank) != nullptr) out_.emplace_back(EndDaemon{rank});
+  }
+}
+
+void Roster::give_up_departing(const std::set<Rank>& ranks) {
+  for (const Rank rank : ranks) {
+    const Node* node = find(rank);
+    if (node != nullptr && node->state == NodeState::kDeparting) note_departure(rank);
+  }
+}
+
+}  // namespace tide::core

@@ -1,0 +1,60 @@
+// Compiled as this build has it, and again with all of our definitions left out.
+#include "pmix/own_keys.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace tide::pmix {
+namespace {
+
+#ifdef PMIX_ALLOC_TARGET
+constexpr bool kOfLibrary = true;  // later releases have all of them
+#else
+constexpr bool kOfLibrary = false;
+#endif
+
+template <class Value>
+std::optional<Value> unless_left_out(const std::string& name, Value value) {
+  const std::string left_out = TIDE_KEYS_LEFT_OUT;
+  const bool out = left_out == ",all," || left_out.find("," + name + ",") != std::string::npos;
+  return out && !kOfLibrary ? std::nullopt : std::optional(value);
+}
+
+TEST(OwnKeys, AreThoseOfLaterReleasesOrNothing) {
+  const auto key = [](const std::string& name, std::string_view text) {
+    return unless_left_out(name, text);
+  };
+  const auto code = [](const std::string& name, pmix_status_t number) {
+    return unless_left_out(name, number);
+  };
+  EXPECT_EQ(alloc_target_key(), key("ALLOC_TARGET", "pmix.alloc.tgt"));
+  EXPECT_EQ(alloc_share_key(), key("ALLOC_SHARE", "pmix.alloc.share"));
+  EXPECT_EQ(alloc_inheritance_key(), key("ALLOC_INHERITANCE", "pmix.alloc.inhrt"));
+  EXPECT_EQ(alloc_warn_timeout_key(), key("ALLOC_WARN_TIMEOUT", "pmix.alloc.wtmo"));
+  EXPECT_EQ(spawn_target_key(), key("SPAWN_TARGET", "pmix.spwn.tgt"));
+  EXPECT_EQ(alloc_timeout_warning_code(), code("ALLOC_TIMEOUT_WARNING", -194));
+  EXPECT_EQ(dvm_is_ready_code(), code("DVM_IS_READY", -195));
+  EXPECT_EQ(err_dvm_mod_code(), code("ERR_DVM_MOD", -196));
+  EXPECT_EQ(alloc_req_cancel_directive(),
+            unless_left_out<pmix_alloc_directive_t>("ALLOC_REQ_CANCEL", 5));
+}
+
+TEST(OwnKeys, InheritanceIsOneOfFourBytes) {
+  pmix_value_t value{};
+  value.type = PMIX_UINT8;
+  for (const int number : {1, 2, 3, 4}) {
+    value.data.uint8 = static_cast<std::uint8_t>(number);
+    EXPECT_EQ(inheritance_in(value), static_cast<Inheritance>(number));
+  }
+  for (const int number : {0, 5, 255}) {
+    value.data.uint8 = static_cast<std::uint8_t>(number);
+    EXPECT_EQ(inheritance_in(value), std::nullopt);
+  }
+  value.data.uint8 = 1;
+  value.type = PMIX_UINT32;
+  EXPECT_EQ(inheritance_in(value), std::nullopt);
+}
+
+}  // namespace
+}  // namespace tide::pmix

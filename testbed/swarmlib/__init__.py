@@ -1,0 +1,1 @@
+"""Machines on one machine: the parts of the command `swarm`."""

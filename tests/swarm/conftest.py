@@ -1,0 +1,64 @@
+"""The swarms that tests run on. One of 64 nodes serves all that need no other; it is mended after each test."""
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "testbed")]
+
+from bed import Bed  # noqa: E402
+from dvm import live_dvms  # noqa: E402
+from swarm_dvm import SwarmDvm  # noqa: E402
+from swarmlib.client import why_not  # noqa: E402
+
+LARGE = 64
+KEEP_VARIABLE = "TIDE_SWARM_KEEP"  # a folder for all logs of tests that fail
+
+
+def pytest_collection_modifyitems(items):
+    ours = [item for item in items if HERE in Path(str(item.fspath)).parents]
+    reason = why_not() if ours else None
+    if reason:
+        for item in ours:
+            item.add_marker(pytest.mark.skip(reason=reason.splitlines()[0]))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    if outcome.get_result().failed and os.environ.get(KEEP_VARIABLE):
+        for number, dvm in enumerate(live_dvms()):
+            name = re.sub(r"[^\w.-]+", "_", item.name)
+            dvm.keep_logs(Path(os.environ[KEEP_VARIABLE]) / f"{name}.{number}")
+
+
+@pytest.fixture(scope="session")
+def large_bed():
+    with Bed(LARGE) as bed:
+        yield bed
+
+
+@pytest.fixture
+def bed(large_bed):
+    """64 nodes in good order. What a test breaks is mended; what it leaves in them fails it."""
+    yield large_bed
+    large_bed.mend()
+    large_bed.assert_nothing_left()
+
+
+@pytest.fixture
+def make_dvm(bed):
+    """A function SwarmDvm(bed, …) → running DVM; all of them are taken down at the end."""
+    made = []
+
+    def make(nodes, **arguments):
+        made.append(SwarmDvm(bed, nodes, **arguments))
+        return made[-1].up()
+
+    yield make
+    for dvm in reversed(made):
+        dvm.close()
