@@ -14,6 +14,7 @@ from tide_test.process import run_logged, tail
 
 SIM = "sim"  # ctest's name of the simulator's program
 PROGRAM_LIMIT_S = 300
+TIDY_LIMIT_S = 600  # for what is not remembered; 200 units in this time, more or less
 LANE_LIMIT_S = 1200
 BENCH_LIMIT_S = 120
 BENCH_SKIPPED_STATUS = 77  # a benchmark that this machine cannot run; its last words are the reason
@@ -85,7 +86,8 @@ def _run_conformance(context, log):
 
 def _run_tidy(context, log):
     broken = context.builds.ensure("tidy")
-    return [broken] if broken else tidy.check(context.root, context.builds.folder("tidy"), log)
+    limit_s = context.limit(TIDY_LIMIT_S)
+    return [broken] if broken else tidy.check(context.root, context.builds.folder("tidy"), log, limit_s)
 
 
 def _run_programs(context, log, preset, wanted, extra=None):
