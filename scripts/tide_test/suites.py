@@ -16,6 +16,7 @@ SIM = "sim"  # ctest's name of the simulator's program
 PROGRAM_LIMIT_S = 300
 TIDY_LIMIT_S = 600  # for what is not remembered; 200 units in this time, more or less
 LANE_LIMIT_S = 1200
+ASAN_LANE_LIMIT_S = 2400  # it takes a third of that on two idle cores
 BENCH_LIMIT_S = 120
 BENCH_SKIPPED_STATUS = 77  # a benchmark that this machine cannot run; its last words are the reason
 WORLDS_LIMIT_S = 600
@@ -238,7 +239,7 @@ def _run_asan(context, log):
                    "ASAN_OPTIONS": f"{ASAN_OPTIONS}:log_path={reports}/report",
                    "UBSAN_OPTIONS": f"{UBSAN_OPTIONS}:log_path={reports}/report"}
         env = context.environment("asan", scratch, options)
-        cases += pytest_lane.run(context.root, SYSTEM_TESTS, log, context.limit(LANE_LIMIT_S),
+        cases += pytest_lane.run(context.root, SYSTEM_TESTS, log, context.limit(ASAN_LANE_LIMIT_S),
                                  env=env, scratch=scratch, markers="not noasan")
     return cases
 
