@@ -112,12 +112,21 @@ void SshSession::watch_agent() {
                     [weak = weak_from_this()](const asio::error_code& error) {
                       const auto self = weak.lock();
                       if (error || !self) return;
+                      // An event of the session that had this descriptor before may wake us, too.
+                      if (!self->has_agent_ended()) return self->watch_agent();
                       // Helpers that it left: the group has its number until we reap it.
                       self->signal_agent(SIGKILL);
                       int wait_status = 0;
                       ::waitpid(self->pid_, &wait_status, WNOHANG);
                       self->agent_ended(wait_status);
                     });
+}
+
+bool SshSession::has_agent_ended() const {
+  siginfo_t info{};
+  const auto id = static_cast<id_t>(pid_);
+  const bool asked = ::waitid(P_PID, id, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+  return !asked || info.si_pid != 0;  // one that somebody else has reaped is no more
 }
 
 // It waits here and reads there: a read under way may have taken words already that nobody has

@@ -65,6 +65,7 @@ class SshSession : public std::enable_shared_from_this<SshSession> {
   Status take_pipes(exec::UniqueFd input, exec::UniqueFd output, exec::UniqueFd errors,
                     exec::UniqueFd pidfd);
   void watch_agent();
+  [[nodiscard]] bool has_agent_ended() const;
   void listen(Descriptor& to, Taker take);
   Was read_once(Descriptor& from, Taker take);
   void heard(std::string_view text);
