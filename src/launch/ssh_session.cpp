@@ -112,7 +112,7 @@ void SshSession::watch_agent() {
                     [weak = weak_from_this()](const asio::error_code& error) {
                       const auto self = weak.lock();
                       if (error || !self) return;
-                      // An event of the session that had this descriptor before may wake us, too.
+                      // Seen in one of some hundred sessions: woken while the agent still lives.
                       if (!self->has_agent_ended()) return self->watch_agent();
                       // Helpers that it left: the group has its number until we reap it.
                       self->signal_agent(SIGKILL);
