@@ -1,11 +1,14 @@
-// job_stream SOCKET JOBS IN_FLIGHT COMMAND…
+// job_stream SOCKET JOBS IN_FLIGHT [--release FAILPOINT] COMMAND…
 // Submits JOBS jobs of one process over one connection to the head, never more than IN_FLIGHT at a
 // time. Prints "wall_us" (from the first submission to the last end), then for each job the time
-// from its submission to its end in microseconds. Connecting is not part of it.
+// from its submission to its end in microseconds. Connecting is not part of it. With --release the
+// jobs are all submitted first, to a DVM that holds them; the clock starts when what holds them is
+// let go.
 #include <unistd.h>
 
 #include <map>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "bench/tool.hpp"
@@ -34,6 +37,22 @@ class JobStream {
     return std::move(jobs_us_);
   }
 
+  // The same for jobs that are held until the failpoint is released, each from then on.
+  std::vector<double> run_held(std::size_t jobs, const char* failpoint) {
+    while (last_request_ < jobs) submit();
+    while (accepted_ < jobs) take_reply();
+    if (!jobs_us_.empty()) give_up("a job was not held");
+    wire::ClientRequest release;
+    release.set_request(last_request_ + 1);
+    release.mutable_release()->set_name(failpoint);
+    released_ = Clock::now();
+    for (auto& [request, begun] : begun_) begun = released_;
+    if (Status sent = channel_.send(release); !sent) give_up(sent.error().message);
+    while (jobs_us_.size() < jobs) take_reply();
+    return std::move(jobs_us_);
+  }
+  [[nodiscard]] Clock::time_point released() const { return released_; }
+
  private:
   void submit() {
     request_.set_request(++last_request_);
@@ -47,6 +66,7 @@ class JobStream {
     if (!incoming->has_value()) give_up("the DVM does not answer");
     const wire::ClientReply& reply = (**incoming).reply;
     if (reply.has_error()) give_up(reply.error().message());
+    if (reply.has_accepted()) ++accepted_;
     if (!reply.has_ended()) return;
     if (reply.ended().exit_status() != 0) {
       give_up("a job ended with status " + std::to_string(reply.ended().exit_status()));
@@ -60,6 +80,8 @@ class JobStream {
   net::LocalChannel& channel_;
   wire::ClientRequest request_;
   std::uint32_t last_request_ = 0;
+  std::size_t accepted_ = 0;
+  Clock::time_point released_{};
   std::map<std::uint32_t, Clock::time_point> begun_;
   std::vector<double> jobs_us_;
 };
@@ -78,15 +100,16 @@ wire::JobSpec job_of(char* const* command) {
 }
 
 int run(int argc, char** argv) {
-  if (argc < 5) give_up("usage: job_stream SOCKET JOBS IN_FLIGHT COMMAND…");
+  const bool held = argc > 6 && std::string_view(argv[4]) == "--release";
+  if (argc < 5) give_up("usage: job_stream SOCKET JOBS IN_FLIGHT [--release FAILPOINT] COMMAND…");
   const std::size_t jobs = count_from(argv[2], kMaxJobs);
   const std::size_t in_flight = count_from(argv[3], kMaxInFlight);
   auto channel = net::LocalChannel::connect(argv[1], kConnectTimeoutMs, "job_stream");
   if (!channel) give_up(channel.error().message);
-  JobStream stream(*channel, job_of(argv + 4));
+  JobStream stream(*channel, job_of(argv + (held ? 6 : 4)));
   const auto begin = Clock::now();
-  const std::vector<double> jobs_us = stream.run(jobs, in_flight);
-  std::printf("wall_us %.1f\n", us_since(begin));
+  const auto jobs_us = held ? stream.run_held(jobs, argv[5]) : stream.run(jobs, in_flight);
+  std::printf("wall_us %.1f\n", us_since(held ? stream.released() : begin));
   for (const double job_us : jobs_us) std::printf("%.1f\n", job_us);
   return 0;
 }

@@ -125,6 +125,19 @@ def dvm(make_dvm):
     return make_dvm(nodes=4, slots=2)
 
 
+@pytest.fixture
+def elastic(make_dvm):
+    """A function (nodes, pool, …) → running elastic DVM, with one slot on each node if not told otherwise."""
+
+    def make(nodes=2, pool=3, slots=1, failpoint=None, up_options=(), **prtemca):
+        if failpoint:
+            prtemca["tide_failpoint"] = failpoint
+        options = ["--elastic", *(["--pool", str(pool)] if pool else []), *up_options]
+        return make_dvm(nodes=nodes, slots=slots, up_options=options, prtemca=prtemca)
+
+    return make
+
+
 @pytest.fixture(scope="module")
 def shared_dvm():
     """One DVM for the tests of a module that only run jobs in it: four nodes with four slots."""

@@ -72,3 +72,7 @@
 #if !defined(PMIX_ALLOC_REQ_CANCEL) && !defined(TIDE_NO_PMIX_ALLOC_REQ_CANCEL)
 #define PMIX_ALLOC_REQ_CANCEL 5
 #endif
+
+/* Tide's own, in answers to PMIx_Allocation_request: (bool) nothing is left to be done for the
+   request, and no event follows */
+#define TIDE_ALLOC_COMPLETE "tide.alloc.complete"

@@ -128,27 +128,37 @@ def _run_worlds(context, log, preset, seeds, fresh, extra=None):
     return _run_simulator(context, log, f"{seeds + fresh}-worlds", words, preset, extra)
 
 
-# (daemons, jobs, departures, classes of faults): all interleavings within these bounds
+# (daemons, jobs, changes of size, departures, classes of faults): all interleavings within these bounds
 EVERY_FAULT = "cut,crash,freeze,partition,launcher,process,client,lie"
-EXHAUSTIVE = [(4, 2, 1, EVERY_FAULT), (2, 1, 2, EVERY_FAULT)]
-EXHAUSTIVE_LONG = [(2, 2, 2, EVERY_FAULT), (3, 1, 2, "cut,crash")]
+EXHAUSTIVE = [(4, 2, 0, 1, EVERY_FAULT), (2, 1, 0, 2, EVERY_FAULT), (2, 1, 2, 0, "none")]
+EXHAUSTIVE_LONG = [(2, 2, 0, 2, EVERY_FAULT), (3, 1, 0, 2, "cut,crash"), (2, 1, 2, 1, "cut,crash")]
 
 
 def _run_exhaustive(context, log, bounds):
     """All interleavings of a small world; it is a failure if a limit comes before the last."""
-    nodes, jobs, departures, faults = bounds
-    words = ["--exhaustive", "--nodes", nodes, "--jobs", jobs, "--departures", departures, "--faults", faults,
-             "--limit", EXHAUSTIVE_STATES]
-    return _run_simulator(context, log, f"exhaustive-{nodes}-daemons-{jobs}-jobs-{departures}-departures", words)
+    nodes, jobs, changes, departures, faults = bounds
+    words = ["--exhaustive", "--nodes", nodes, "--jobs", jobs, "--changes", changes, "--departures", departures,
+             "--faults", faults, "--limit", EXHAUSTIVE_STATES]
+    name = f"exhaustive-{nodes}-daemons-{jobs}-jobs-{changes}-changes-{departures}-departures"
+    return _run_simulator(context, log, name, words)
 
 
 # (daemons, radix) of huge worlds, whose figures must be those of the formulas
-SCALES = [(100_000, 64), (100_000, 32)]
+SCALES = [(20_000, 64), (20_000, 32)]
+SCALES_LONG = [(100_000, 64), (100_000, 32)]
 
 
 def _run_scale(context, log, scale):
     daemons, radix = scale
     return _run_simulator(context, log, f"scale-{daemons}-daemons-radix-{radix}", ["--scale", daemons, "--radix", radix])
+
+
+MOST_DEPARTURES, MOST_DEPARTURES_LONG = 256, 4096
+
+
+def _run_repair_cost(context, log):
+    most = MOST_DEPARTURES_LONG if context.long else MOST_DEPARTURES
+    return _run_simulator(context, log, f"repair-cost-{most}-departures", ["--repair-cost", "--most", most])
 
 
 def _run_sim(context, log):
@@ -158,7 +168,8 @@ def _run_sim(context, log):
     seeds, fresh = (200_000, 20_000) if context.long else (10_000, 500)
     cases += [_run_exhaustive(context, log, bounds)
               for bounds in EXHAUSTIVE + (EXHAUSTIVE_LONG if context.long else [])]
-    cases += [_run_scale(context, log, scale) for scale in SCALES]
+    cases += [_run_scale(context, log, scale) for scale in SCALES + (SCALES_LONG if context.long else [])]
+    cases.append(_run_repair_cost(context, log))
     return cases + [_run_worlds(context, log, context.preset, seeds, fresh)]
 
 

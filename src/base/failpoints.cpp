@@ -14,7 +14,7 @@ Error bad_spec(std::string_view piece, std::string_view why) {
   return Error{
       ErrorCode::kInvalidArgument,
       fmt::format("failpoint '{}' {}; wanted is NAME:hold, NAME:delay=MS or NAME:fail, and "
-                  "NAME@2:hold from the second time on",
+                  "NAME@2:hold from the second time on, NAME/v2:hold on node v2 only",
                   one_line(piece), why)};
 }
 
@@ -35,14 +35,15 @@ Result<std::uint32_t> parse_passes(std::string_view piece, std::string_view text
 
 Result<Failpoint> parse_what(std::string_view piece, std::string_view what) {
   constexpr std::string_view kDelay = "delay=";
-  if (what == "hold") return Failpoint{Failpoint::Kind::kHold, 0};
-  if (what == "fail") return Failpoint{Failpoint::Kind::kFail, 0};
+  if (what == "hold") return Failpoint{.kind = Failpoint::Kind::kHold};
+  if (what == "fail") return Failpoint{.kind = Failpoint::Kind::kFail};
   if (!what.starts_with(kDelay)) return bad_spec(piece, "asks for something unknown");
   const Result<std::int64_t> delay_ms = parse_int(what.substr(kDelay.size()));
   if (!delay_ms || *delay_ms < 0 || *delay_ms > kMaxDelayMs) {
     return bad_spec(piece, fmt::format("needs a delay of 0 to {} ms", kMaxDelayMs));
   }
-  return Failpoint{Failpoint::Kind::kDelay, static_cast<std::uint32_t>(*delay_ms)};
+  return Failpoint{.kind = Failpoint::Kind::kDelay,
+                   .delay_ms = static_cast<std::uint32_t>(*delay_ms)};
 }
 
 }  // namespace
@@ -55,7 +56,9 @@ Result<Failpoints> Failpoints::parse(std::string_view spec) {
     const std::size_t colon = piece.find(':');
     const std::string_view place = piece.substr(0, colon);
     const std::size_t at = place.find('@');
-    const std::string_view name = place.substr(0, at);
+    const std::string_view where = place.substr(0, at);
+    const std::size_t slash = where.find('/');
+    const std::string_view name = where.substr(0, slash);
     if (!is_name(name)) return bad_spec(piece, "has no proper name");
     if (colon == std::string_view::npos) return bad_spec(piece, "does not say what to do");
     Result<Failpoint> what = parse_what(piece, piece.substr(colon + 1));
@@ -65,11 +68,24 @@ Result<Failpoints> Failpoints::parse(std::string_view spec) {
       if (!passes) return passes.error();
       what->passes = *passes;
     }
+    if (slash != std::string_view::npos) {
+      const std::string_view node = where.substr(slash + 1);
+      if (!is_name(node)) return bad_spec(piece, "names no proper node after '/'");
+      what->node = node;
+    }
     if (!failpoints.points_.try_emplace(std::string(name), *what).second) {
       return bad_spec(piece, "is given twice");
     }
   }
   return failpoints;
+}
+
+Failpoints Failpoints::at(std::string_view node) const {
+  Failpoints out = *this;
+  std::erase_if(out.points_, [node](const auto& entry) {
+    return !entry.second.node.empty() && entry.second.node != node;
+  });
+  return out;
 }
 
 std::optional<Failpoint> Failpoints::lookup(std::string_view name) const {

@@ -18,6 +18,7 @@ struct Failpoint {
   Kind kind = Kind::kHold;
   std::uint32_t delay_ms = 0;
   std::uint32_t passes = 0;  // so often it is passed before it counts
+  std::string node = {};     // only in the program of this node; empty: in every program
 
   bool operator==(const Failpoint&) const = default;
 };
@@ -25,8 +26,11 @@ struct Failpoint {
 class Failpoints {
  public:
   // `NAME:hold|delay=MS|fail`, separated by commas; empty is none. Names are exact. `NAME@2:hold`
-  // holds from the second time on.
+  // holds from the second time on, `NAME/v2:hold` in the daemon of node v2 only.
   static Result<Failpoints> parse(std::string_view spec);
+
+  // Those that count in the program of this node, or at the "head".
+  [[nodiscard]] Failpoints at(std::string_view node) const;
 
   // What is set for the place of this name.
   [[nodiscard]] std::optional<Failpoint> lookup(std::string_view name) const;

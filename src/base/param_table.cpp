@@ -167,7 +167,7 @@ constexpr std::array kTable = {
              .type = ParamType::kString,
              .default_value = "",
              .help = "For tests: places to stop at, NAME:hold|delay=MS|fail, separated by commas; "
-                     "NAME@2:… from the second time on",
+                     "NAME@2:… from the second time on, NAME/v2:… on node v2 only",
              .check = check_failpoints},
     duration("tide_grow_timeout", "60s",
              "Time for the daemons of a grow to be started and known to all; then it is undone",

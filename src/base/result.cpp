@@ -11,7 +11,7 @@ const char* error_code_name(ErrorCode code) {
   static constexpr std::array kNames = {
       "ok",          "invalid-argument", "not-found", "already-exists",  "permission-denied",
       "unavailable", "out-of-resources", "timed-out", "connection-lost", "connection-refused",
-      "protocol",    "system",           "internal"};
+      "protocol",    "system",           "internal",  "not-supported"};
   const auto index = static_cast<std::size_t>(code);
   return index < kNames.size() ? kNames[index] : "unknown";
 }

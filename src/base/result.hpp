@@ -25,6 +25,7 @@ enum class ErrorCode : std::uint16_t {
   kProtocol = 10,  // the peer broke the protocol or speaks another version
   kSystem = 11,    // a system call failed
   kInternal = 12,
+  kNotSupported = 13,  // this DVM, or this build, does not do that
 };
 
 // "not-found", "timed-out" …: the stable names used in JSON error objects.

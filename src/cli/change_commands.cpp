@@ -10,6 +10,7 @@
 #include "cli/values.hpp"
 #include "hosts/hostfile.hpp"
 #include "hosts/wire_words.hpp"
+#include "say/campaigns.hpp"
 #include "say/finding.hpp"
 #include "say/pool.hpp"
 #include "wire/exit_status.hpp"
@@ -28,6 +29,13 @@ std::uint32_t count_of(const CommandLine& line) {
   if (given == nullptr) return 0;
   // Checked by check_use().
   return parse_count(given->value, given->spelling, 1, kMost).value();
+}
+
+std::uint32_t time_of(const CommandLine& line, Option option) {
+  const GivenOption* given = line.find(option);
+  if (given == nullptr) return 0;
+  // Checked by check_use().
+  return parse_timeout_ms(given->value, given->spelling).value();
 }
 
 // Checked by check_use(), too.
@@ -62,12 +70,8 @@ class Change {
     shown_.allocation = begun.allocation();
     shown_.nodes.assign(begun.nodes().begin(), begun.nodes().end());
     shown_.complete = begun.complete();
-    if (!json_) {
-      print((begun.complete()
-                 ? say::nothing_to_change(shown_.nodes)
-                 : say::change_begun(shown_.shrinks, shown_.nodes, shown_.allocation)) +
-            "\n");
-    }
+    shown_.lease_ms = begun.lease_ms();
+    if (!json_) print(first_words() + "\n");
     if (begun.complete()) return ended(kExitSuccess, "done", "", "");
     if (!wait_) return ended(kExitSuccess, "", "", "");
     return see_to_its_end();
@@ -76,6 +80,18 @@ class Change {
  private:
   static constexpr std::uint32_t kChange = 1;
   static constexpr std::uint32_t kStillThere = 2;
+
+  std::string first_words() const {
+    if (line_.has(Option::kExtend)) {
+      return say::lease_extended(shown_.allocation, shown_.lease_ms);
+    }
+    if (shown_.complete) return say::nothing_to_change(shown_.nodes);
+    std::string text = say::change_begun(shown_.shrinks, shown_.nodes, shown_.allocation);
+    if (shown_.lease_ms > 0 && !shown_.shrinks) {
+      text += "\n" + say::lease_of_grow(shown_.lease_ms);
+    }
+    return text;
+  }
 
   Result<wire::ClientReply> first_answer() {
     using Clock = std::chrono::steady_clock;
@@ -163,6 +179,11 @@ int grow_command(const ClientContext& context) {
   request.mutable_grow()->set_count(count_of(context.line));
   for (const hosts::HostWord& word : words_of(context.line)) {
     *request.mutable_grow()->add_hosts() = hosts::to_wire(word);
+  }
+  request.mutable_grow()->set_time_ms(time_of(context.line, Option::kLeaseTime));
+  request.mutable_grow()->set_warn_ms(time_of(context.line, Option::kLeaseWarn));
+  if (const GivenOption* given = context.line.find(Option::kExtend)) {
+    request.mutable_grow()->set_extend(given->value);
   }
   return change_size(context, std::move(request));
 }

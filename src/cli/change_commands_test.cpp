@@ -151,6 +151,22 @@ TEST_F(ChangeCommands, NothingToDoIsDone) {
   EXPECT_EQ(outcome.out, "nothing to do: the DVM has v1 already\n");
 }
 
+TEST_F(ChangeCommands, ATimeGoesWithTheRequestAndTheLeaseIsTold) {
+  auto leased = begun({"v3"});
+  leased.mutable_change_begun()->set_lease_ms(300'000);
+  const Outcome outcome =
+      run({"tide", "grow", "--count", "1", "--time", "5m", "--warn", "30s"}, {leased});
+  EXPECT_EQ(outcome.request.grow().time_ms(), 300'000U);
+  EXPECT_EQ(outcome.request.grow().warn_ms(), 30'000U);
+  EXPECT_THAT(outcome.out, HasSubstr("(allocation a1)\nfor 5 min, then they go back\n"));
+  auto prolonged = begun({"v3"}, true);
+  prolonged.mutable_change_begun()->set_lease_ms(600'000);
+  const Outcome longer = run({"tide", "grow", "--extend", "a1", "--time", "5m"}, {prolonged});
+  EXPECT_EQ(longer.status, kExitSuccess);
+  EXPECT_EQ(longer.request.grow().extend(), "a1");
+  EXPECT_EQ(longer.out, "the lease of allocation a1 is prolonged: it ends in 10 min\n");
+}
+
 TEST_F(ChangeCommands, ProgramsGetOneDocument) {
   const Outcome begins = run({"tide", "grow", "--count", "1", "--json"}, {begun({"v3"})});
   EXPECT_EQ(begins.status, kExitSuccess);
@@ -190,6 +206,12 @@ TEST_F(ChangeCommands, SenselessOnesAskNobody) {
   refused({"tide", "grow", "--count", "1", "--host", "v3"}, "--count and --host both");
   refused({"tide", "grow", "--count", "0"}, "between 1 and");
   refused({"tide", "grow", "--host", "a,,b"}, "--host, column 3");
+  refused({"tide", "grow", "--extend", "a1"}, "says how much");
+  refused({"tide", "grow", "--extend", "a1", "--count", "1", "--time", "5m"},
+          "--count and --extend");
+  refused({"tide", "grow", "--count", "1", "--time", "soon"}, "is no time");
+  refused({"tide", "explain", "v3"}, "neither a job nor a change");
+  refused({"tide", "explain"}, "one job, change or allocation is needed");
   refused({"tide", "grow", "--alloc", "a1"}, "there is no option --alloc");
   refused({"tide", "shrink", "--alloc", "a1", "--count", "1"}, "--count and --alloc both");
   refused({"tide", "shrink", "--alloc="}, "the value of --alloc is empty");

@@ -6,6 +6,7 @@
 #include "cli/head_arguments.hpp"
 #include "cli/values.hpp"
 #include "hosts/hostfile.hpp"
+#include "say/campaigns.hpp"
 #include "say/command_line.hpp"
 #include "say/pool.hpp"
 
@@ -28,11 +29,15 @@ Status check_operands(const CommandLine& line) {
     case Command::kPs:
       if (operands.empty()) return ok_status();
       [[fallthrough]];
-    case Command::kExplain:
     case Command::kKill: {
       if (operands.size() != 1) return say::needs_one_job(line.program);
       const Result<JobName> job = parse_job_name(operands[0]);
       return job ? ok_status() : Status(job.error());
+    }
+    case Command::kExplain: {
+      if (operands.size() != 1) return say::needs_something_to_explain(line.program);
+      const Result<ExplainName> name = parse_explain_name(operands[0]);
+      return name ? ok_status() : Status(name.error());
     }
     case Command::kPool:
       if (operands.size() == 1 && (operands[0] == "push" || operands[0] == "reclaim")) {
@@ -57,7 +62,20 @@ Status check_number(const CommandLine& line, Option option, std::string_view wha
   return number ? ok_status() : Status(number.error());
 }
 
+Status check_times(const CommandLine& line) {
+  for (const Option option :
+       {Option::kPoolLease, Option::kPoolWarn, Option::kLeaseTime, Option::kLeaseWarn}) {
+    const GivenOption* given = line.find(option);
+    if (given == nullptr) continue;
+    const Result<std::uint32_t> time_ms = parse_timeout_ms(given->value, given->spelling);
+    if (!time_ms) return time_ms.error();
+    if (*time_ms == 0) return say::not_a_time(given->spelling, given->value);
+  }
+  return ok_status();
+}
+
 Status check_values(const CommandLine& line) {
+  if (Status s = check_times(line); !s) return s;
   if (Status s = check_number(line, Option::kNodes, "the number of nodes", kMaxNodes); !s) return s;
   if (Status s = check_number(line, Option::kSlots, "the number of slots", kMaxSlots); !s) return s;
   if (Status s = check_number(line, Option::kMaxVmSize, "the number of nodes", kMaxHosts); !s) {
@@ -100,7 +118,8 @@ Status check_change(const CommandLine& line) {
     return ok_status();
   }
   const GivenOption* which = nullptr;
-  for (const Option option : {Option::kCount, Option::kHost, Option::kAllocation}) {
+  for (const Option option :
+       {Option::kCount, Option::kHost, Option::kAllocation, Option::kExtend}) {
     const GivenOption* given = line.find(option);
     if (given == nullptr) continue;
     if (which != nullptr) return say::change_by_two(which->spelling, given->spelling);
@@ -108,9 +127,12 @@ Status check_change(const CommandLine& line) {
   }
   if (which == nullptr && line.command == Command::kPool) return say::needs_pool_word();
   if (which == nullptr) return say::change_of_nothing(line.program, shrinks);
-  if (which->option == Option::kAllocation && which->value.empty()) {
-    return say::empty_value(which->spelling, "ID");
+  const bool by_id = which->option == Option::kAllocation || which->option == Option::kExtend;
+  if (by_id && which->value.empty()) return say::empty_value(which->spelling, "ID");
+  if (which->option == Option::kExtend && !line.has(Option::kLeaseTime)) {
+    return say::extend_by_what();
   }
+  if (line.has(Option::kLeaseWarn) && !line.has(Option::kLeaseTime)) return say::warning_of_what();
   return check_nodes(line);
 }
 

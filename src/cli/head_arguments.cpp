@@ -39,6 +39,10 @@ const char* head_spelling(Option option) {
       return "--pool";
     case Option::kPoolHostfile:
       return "--pool-hostfile";
+    case Option::kPoolLease:
+      return "--pool-lease";
+    case Option::kPoolWarn:
+      return "--pool-warn";
     case Option::kPrteMca:
       return "--prtemca";
     default:

@@ -27,6 +27,7 @@ constexpr std::array kCommands = {
         "  $ --host node[01-16]:4\n"
         "  $ --dvm night --nodes 4 --slots 2 --report-uri night.uri\n"
         "  $ --elastic --nodes 2 --pool 6\n"
+        "  $ --elastic --pool 8 --pool-lease 10m --pool-warn 30s\n"
         "  $ --nodes 64 --prtemca rml_radix 2\n"},
     CommandText{
         Command::kCheck, "check", "try whether a DVM can be started on these machines",
@@ -47,6 +48,7 @@ constexpr std::array kCommands = {
         "  $ -n 4 hostname\n"
         "  $ -n 2 --host v1,v3 --output tag ./solver input.dat\n"
         "  $ --host +e:2 ./solver other.dat\n"
+        "  $ --add-host node7,node8:4 ./solver third.dat\n"
         "  $ -n 64 --map-by node:OVERSUBSCRIBE -x OMP_NUM_THREADS=1 ./a.out\n"
         "  $ -n 1 ./master : -n 7 ./worker\n"
         "  $ --timeout 5m --dvm night ./long\n"},
@@ -59,7 +61,8 @@ constexpr std::array kCommands = {
         "  $ -n 4 hostname\n"
         "  $ --hostfile nodes.txt --map-by node hostname\n"
         "  $ --nodes 4 --slots 2 -n 8 --map-by node ./a.out\n"
-        "  $ --nodes 2 -n 1 ./master : -n 3 ./worker\n"},
+        "  $ --nodes 2 -n 1 ./master : -n 3 ./worker\n"
+        "  $ --nodes 4 --max-vm-size 2 --activate +all --map-by node hostname\n"},
     CommandText{Command::kStatus, "status", "show a DVM with its nodes and running jobs",
                 "[option…]", "",
                 "  $\n"
@@ -71,13 +74,21 @@ constexpr std::array kCommands = {
         "  $\n"
         "  $ --all --json\n"},
     CommandText{
-        Command::kExplain, "explain", "say where a job is and what it waits for", "JOB [option…]",
+        Command::kExplain, "explain",
+        "say where a job is and what it waits for; or a change, an allocation",
+        "JOB|change:N|ALLOCATION [option…]",
         "Says since when a job is in its state, what it waits for (a daemon, a node, a reader of\n"
         "its output, processes), what else is known, and the way it came; of one that has ended\n"
         "how and why. The head answers from what it knows and asks nobody.\n"
-        "JOB is a number as listed by tide jobs, or a namespace.\n",
+        "JOB is a number as listed by tide jobs, or a namespace. change:N (or grow:N, shrink:N) "
+        "is\n"
+        "a change of the DVM's size as tide status and tide events number it: its phase, who\n"
+        "asked, what it waits for, which jobs wait for it, or how it ended. ALLOCATION, a1 and so\n"
+        "on, are nodes that came together: from which resource manager, for how long.\n",
         "  $ 3\n"
         "  $ 3 --dvm night\n"
+        "  $ change:4\n"
+        "  $ a1\n"
         "  $ tide-vm-6655-e451885e@3 --json\n"},
     CommandText{
         Command::kPs, "ps", "list the processes of a job, or of all jobs", "[JOB] [option…]",
@@ -103,14 +114,18 @@ constexpr std::array kCommands = {
                 "  $ 3 --signal USR1\n"},
     CommandText{
         Command::kGrow, "grow", "give an elastic DVM more nodes",
-        "--count N | --host LIST [--wait] [option…]",
+        "--count N | --host LIST | --extend ID [--time TIME] [--wait] [option…]",
         "Takes nodes from the pool of the DVM (tide up --elastic --pool N), or adds hosts by\n"
         "name. Says what has begun and comes back; with --wait when all daemons know of each\n"
         "other, and jobs can run on the new nodes. If one node can't be started the DVM is as it\n"
         "was before. Exits with 0, 3 (refused), 4 (failed, and undone) or 5 (not known: the\n"
-        "connection to the DVM was lost).\n",
+        "connection to the DVM was lost).\n"
+        "With --time the nodes go back by themselves when it is over, as by tide shrink; tide\n"
+        "status shows what is left of it. --extend prolongs that.\n",
         "  $ --count 2 --wait\n"
         "  $ --host node7,node8:4\n"
+        "  $ --count 2 --time 10m --warn 1m\n"
+        "  $ --extend a1 --time 10m\n"
         "  $ --count 1 --wait --json\n"},
     CommandText{
         Command::kShrink, "shrink", "release nodes of an elastic DVM",
@@ -192,6 +207,20 @@ constexpr std::array kTopics = {
         "the slots of all its lines together, one where none are given. With both options\n"
         "--host chooses among the hosts of the file. See docs/hosts.md.\n\n"
         "Examples: --host node1:4,node2   --hostfile nodes.txt --host ^node7   --host +n0,+e:1\n"},
+    Topic{
+        "add-host",
+        "A job can bring nodes along that the DVM does not have. Their daemons are started before\n"
+        "the job is mapped; then they belong to the DVM, and stay there for all jobs.\n\n"
+        "  --add-host node7,node8:4   these hosts, written as for --host, or nodes of the pool\n"
+        "  --add-hostfile FILE        those of a file\n"
+        "  --activate v3,v4           these nodes of the pool\n"
+        "  --activate +n2             the first two of it that are free\n"
+        "  --activate +all            all that are free, if there are any\n"
+        "  --activate file=FILE       those of a file, which the pool has\n\n"
+        "Where the DVM has them already there is nothing to do. --host chooses among all nodes,\n"
+        "the new ones included. If one can't be started none stays, and the job is not launched.\n"
+        "See docs/elastic.md.\n\n"
+        "Examples: --add-host node7 -n 8   --add-host node7 --host node7   --activate +n2\n"},
     Topic{"output",
           "--output HOW,… says how the output of the processes is shown.\n\n"
           "  tag                      begin each line with [job,rank]<stream>:\n"

@@ -1,5 +1,6 @@
 #include "cli/job_request.hpp"
 
+#include "cli/added_nodes.hpp"
 #include "cli/head_arguments.hpp"
 #include "cli/runtime_options.hpp"
 #include "hosts/hostfile.hpp"
@@ -130,6 +131,7 @@ Status take_job_options(const CommandLine& line, JobRequest& request) {
     }
   }
   request.job.set_merge_output(request.output.merge_stderr);
+  if (Status status = take_added_nodes(line, request.job); !status) return status;
   if (Status status = take_time_limits(line, request.job); !status) return status;
   if (const GivenOption* given = line.find(Option::kStdin)) {
     Result<std::int32_t> rank = parse_stdin_rank(given->value);

@@ -54,6 +54,32 @@ TEST(MakeJobRequest, WordsNeedNotBeUtf8) {
   EXPECT_TRUE(wire::JobRef().ParseFromString(ref.SerializeAsString()));
 }
 
+// row:E17
+TEST(MakeJobRequest, NodesToAdd) {
+  const testing::TemporaryDirectory directory;
+  const auto file = directory.file("more");
+  testing::write_text(file, "c slots=3\n");
+  const auto made = request({"--add-host", "a,me@b:2", "p", ":", "--add-hostfile", file, "q"});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  ASSERT_EQ(made->job.add_hosts_size(), 3);
+  EXPECT_EQ(made->job.add_hosts(1).node(), "b");
+  EXPECT_EQ(made->job.add_hosts(1).user(), "me");
+  EXPECT_EQ(made->job.add_hosts(2).slots(), 3U);
+  EXPECT_EQ(made->job.apps(0).hosts_size(), 0) << "they choose nothing";
+  EXPECT_FALSE(made->job.has_activate());
+
+  EXPECT_EQ(request({"--activate", "+n12", "p"})->job.activate().count(), 12U);
+  EXPECT_TRUE(request({"--activate", "+All", "p"})->job.activate().all());
+  EXPECT_EQ(request({"--activate", "v3,v4", "p"})->job.activate().hosts(1).node(), "v4");
+  EXPECT_EQ(request({"--activate", "file=" + file, "p"})->job.activate().hosts(0).node(), "c");
+  for (const char* bad : {"+two", "+n0", "+n", "+", "+n1,v2", "+e", "+n9999999"}) {
+    EXPECT_THAT(request({"--activate", bad, "p"}).error().message, HasSubstr(bad));
+  }
+  EXPECT_THAT(request({"--activate", "v1,+n0", "p"}).error().message, HasSubstr("'+n0'"));
+  EXPECT_THAT(request({"--add-host", "^a", "p"}).error().message, HasSubstr("'^a'"));
+  EXPECT_FALSE(request({"--activate", "+n1", "--activate", "+n2", "p"}).ok());
+}
+
 TEST(MakeJobRequest, EverythingTogether) {
   const Result<JobRequest> made =
       request({"-np", "4", "-H", "a:2,b", "--host", "c", "--wdir", "sub", "-x", "HOME", "--mapby",

@@ -13,5 +13,7 @@ namespace tide::cli {
 std::string json_document(const nlohmann::ordered_json& members);
 
 nlohmann::ordered_json job_object(const wire::JobStatus& job);
+nlohmann::ordered_json campaign_object(const wire::CampaignStatus& campaign);
+nlohmann::ordered_json allocation_object(const wire::AllocationStatus& allocation);
 
 }  // namespace tide::cli

@@ -31,7 +31,9 @@ Json nodes_array(const wire::StatusReply& status) {
                      {"processes", node.processes()},
                      {"pid", node.pid()},
                      {"parent", node.parent()},
-                     {"allocation", word_or_null(node.allocation())}});
+                     {"allocation", word_or_null(node.allocation())},
+                     {"reservation", word_or_null(node.reservation())},
+                     {"manager", word_or_null(node.manager())}});
   }
   return nodes;
 }
@@ -45,15 +47,22 @@ Json names_array(const Names& names) {
 
 Json campaigns_array(const wire::StatusReply& status) {
   Json list = Json::array();
-  for (const wire::CampaignStatus& one : status.campaigns()) {
-    list.push_back({{"number", one.number()},
-                    {"kind", one.shrinks() ? "shrink" : "grow"},
-                    {"allocation", one.allocation()},
-                    {"nodes", names_array(one.nodes())},
-                    {"phase", one.phase()},
-                    {"missing", names_array(one.missing())},
-                    {"age_ms", one.age_ms()},
-                    {"parked_jobs", one.parked_jobs()}});
+  for (const wire::CampaignStatus& one : status.campaigns()) list.push_back(campaign_object(one));
+  return list;
+}
+
+Json allocations_array(const wire::StatusReply& status) {
+  Json list = Json::array();
+  for (const wire::AllocationStatus& one : status.allocations()) {
+    list.push_back(allocation_object(one));
+  }
+  return list;
+}
+
+Json asks_array(const wire::StatusReply& status) {
+  Json list = Json::array();
+  for (const wire::PendingAsk& ask : status.asks()) {
+    list.push_back({{"text", ask.text()}, {"age_ms", ask.age_ms()}, {"left_ms", ask.left_ms()}});
   }
   return list;
 }
@@ -88,6 +97,29 @@ Json job_object(const wire::JobStatus& job) {
   return object;
 }
 
+Json campaign_object(const wire::CampaignStatus& one) {
+  return {{"number", one.number()},
+          {"kind", one.shrinks() ? "shrink" : "grow"},
+          {"allocation", one.allocation()},
+          {"nodes", names_array(one.nodes())},
+          {"phase", one.phase()},
+          {"missing", names_array(one.missing())},
+          {"managers", names_array(one.managers())},
+          {"age_ms", one.age_ms()},
+          {"parked_jobs", one.parked_jobs()}};
+}
+
+Json allocation_object(const wire::AllocationStatus& one) {
+  Json object = {{"id", one.name()},
+                 {"nodes", names_array(one.nodes())},
+                 {"managers", names_array(one.managers())}};
+  object["lease"] = one.has_lease() ? Json({{"left_ms", one.lease().left_ms()},
+                                            {"warn_ms", one.lease().warn_ms()},
+                                            {"warned", one.lease().warned()}})
+                                    : Json(nullptr);
+  return object;
+}
+
 std::string status_json(const wire::StatusReply& status) {
   Json counters = Json::object();
   for (const wire::CounterValue& counter : status.counters()) {
@@ -96,16 +128,21 @@ std::string status_json(const wire::StatusReply& status) {
   return json_document({{"dvm", dvm_object(status)},
                         {"nodes", nodes_array(status)},
                         {"jobs", jobs_array(status)},
+                        {"allocations", allocations_array(status)},
+                        {"asks", asks_array(status)},
                         {"campaigns", campaigns_array(status)},
                         {"counters", std::move(counters)}});
 }
 
 std::string change_json(const ShownChange& change) {
-  Json object = {
-      {"kind", change.shrinks ? "shrink" : "grow"}, {"allocation", change.allocation},
-      {"nodes", names_array(change.nodes)},         {"complete", change.complete},
-      {"outcome", word_or_null(change.outcome)},    {"cause", word_or_null(change.cause)},
-      {"text", word_or_null(change.text)}};
+  Json object = {{"kind", change.shrinks ? "shrink" : "grow"},
+                 {"allocation", change.allocation},
+                 {"nodes", names_array(change.nodes)},
+                 {"complete", change.complete},
+                 {"lease_ms", change.lease_ms == 0 ? Json(nullptr) : Json(change.lease_ms)},
+                 {"outcome", word_or_null(change.outcome)},
+                 {"cause", word_or_null(change.cause)},
+                 {"text", word_or_null(change.text)}};
   return json_document({{"change", std::move(object)}});
 }
 

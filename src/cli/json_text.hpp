@@ -16,9 +16,10 @@ struct ShownChange {
   bool shrinks = false;
   std::string allocation;
   std::vector<std::string> nodes;
-  bool complete = false;  // there was nothing to do for daemons
-  std::string outcome;    // "done", "failed", "unknown"; empty: not waited for
-  std::string cause;      // of a failure, in a word
+  std::uint64_t lease_ms = 0;  // they may stay so long; 0: no limit
+  bool complete = false;       // there was nothing to do for daemons
+  std::string outcome;         // "done", "failed", "unknown"; empty: not waited for
+  std::string cause;           // of a failure, in a word
   std::string text;
 };
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include <array>
 
 namespace tide::cli {
@@ -50,10 +52,14 @@ TEST(StatusJson, KeepsItsShape) {
       "processes": 0,
       "pid": 0,
       "parent": 0,
-      "allocation": null
+      "allocation": null,
+      "reservation": null,
+      "manager": null
     }
   ],
   "jobs": [],
+  "allocations": [],
+  "asks": [],
   "campaigns": [],
   "counters": {
     "jobs.ended": 12
@@ -69,6 +75,8 @@ TEST(StatusJson, ShowsChangesOfTheSize) {
   grown.set_name("v2");
   grown.set_state("leaving");
   grown.set_allocation("a1");
+  grown.set_reservation("a1");
+  grown.set_manager("pool");
   wire::CampaignStatus& campaign = *status.add_campaigns();
   campaign.set_number(3);
   campaign.set_shrinks(true);
@@ -80,7 +88,10 @@ TEST(StatusJson, ShowsChangesOfTheSize) {
   campaign.set_parked_jobs(1);
   const std::string text = status_json(status);
   EXPECT_NE(text.find("\"elastic\": true"), std::string::npos);
-  EXPECT_NE(text.find("\"allocation\": \"a1\"\n    }\n  ],\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\"allocation\": \"a1\",\n      \"reservation\": \"a1\",\n"
+                      "      \"manager\": \"pool\"\n    }\n  ],\n"),
+            std::string::npos)
+      << text;
   EXPECT_NE(text.find(R"(  "campaigns": [
     {
       "number": 3,
@@ -93,12 +104,31 @@ TEST(StatusJson, ShowsChangesOfTheSize) {
       "missing": [
         "v2"
       ],
+      "managers": [],
       "age_ms": 20,
       "parked_jobs": 1
     }
   ])"),
             std::string::npos)
       << text;
+}
+
+TEST(StatusJson, ShowsLeases) {
+  wire::StatusReply status;
+  wire::AllocationStatus& leased = *status.add_allocations();
+  leased.set_name("a1");
+  leased.add_nodes("v2");
+  leased.add_managers("pool");
+  leased.mutable_lease()->set_left_ms(7);
+  leased.mutable_lease()->set_warn_ms(5);
+  status.add_allocations()->set_name("a2");
+  status.add_asks()->set_text("2 nodes");
+  const auto json = nlohmann::json::parse(status_json(status));
+  EXPECT_EQ(json["allocations"][0]["lease"]["left_ms"], 7);
+  EXPECT_EQ(json["allocations"][0]["lease"]["warned"], false);
+  EXPECT_EQ(json["allocations"][0]["managers"][0], "pool");
+  EXPECT_TRUE(json["allocations"][1]["lease"].is_null());
+  EXPECT_EQ(json["asks"][0]["text"], "2 nodes");
 }
 
 TEST(JobsJson, ExitStatusIsNullWhileRunning) {

@@ -34,6 +34,13 @@ constexpr std::array kOptions = {
     OptionRow{"hostfile", Option::kHostfile, kOne, only(Command::kRun), "FILE",
               "the same from a file with a node on each line; --host chooses among those"},
     OptionRow{"machinefile", Option::kHostfile, kOne, only(Command::kRun)},
+    OptionRow{"add-host", Option::kAddHost, kOne, kJob, "HOST[:SLOTS],…",
+              "extend the DVM by those of these hosts that it does not have, before the job is\n"
+              "mapped; they stay, for all jobs (--help add-host)"},
+    OptionRow{"add-hostfile", Option::kAddHostfile, kOne, kJob, "FILE",
+              "the same from a file with a host on each line"},
+    OptionRow{"activate", Option::kActivate, kOne, kJob, "LIST|+all|+nK|file=F",
+              "the same with nodes that the DVM may have and does not use: these, all, K of them"},
     OptionRow{"map-by", Option::kMapBy, kOne, kJob, "WHAT[:HOW…]",
               "slot fills a node before the next, node goes round; HOW is OVERSUBSCRIBE or\n"
               "NOOVERSUBSCRIBE (--help map-by)"},
@@ -117,7 +124,7 @@ constexpr std::array kOptions = {
     OptionRow{"set-slots", Option::kSetSlots, kOne, kStart, "WHAT",
               "cores, sockets, hwthreads or a number: the slots where none are given"},
     OptionRow{"max-vm-size", Option::kMaxVmSize, kOne, kMachines, "N",
-              "take no more than N nodes, the first ones"},
+              "start with no more than N nodes, the first ones; jobs can activate the others"},
     OptionRow{"prefix", Option::kPrefix, kOne, kMachines, "DIR",
               "other machines have prted in DIR/bin; not given: where it is here"},
     OptionRow{"noprefix", Option::kNoPrefix, kNone, kMachines, "",
@@ -126,10 +133,14 @@ constexpr std::array kOptions = {
               "run CMD on other machines, in place of prted"},
     OptionRow{"elastic", Option::kElastic, kNone, only(Command::kUp), "",
               "the DVM can grow and shrink while it runs (tide grow, tide shrink)"},
-    OptionRow{"pool", Option::kPoolNodes, kOne, only(Command::kUp), "N",
+    OptionRow{"pool", Option::kPoolNodes, kOne, kStart, "N",
               "so many nodes more on this machine, named on after the first, that it can grow by"},
-    OptionRow{"pool-hostfile", Option::kPoolHostfile, kOne, only(Command::kUp), "FILE",
+    OptionRow{"pool-hostfile", Option::kPoolHostfile, kOne, kStart, "FILE",
               "machines that it can grow by"},
+    OptionRow{"pool-lease", Option::kPoolLease, kOne, only(Command::kUp), "TIME",
+              "what it grows by stays so long at most: 90, 90s, 5m"},
+    OptionRow{"pool-warn", Option::kPoolWarn, kOne, only(Command::kUp), "TIME",
+              "and is warned of so long before the end"},
     OptionRow{"report-uri", Option::kReportUri, kOne, kStart, "FILE|-|+",
               "write the address of the DVM to a file, - standard output, + standard error"},
     OptionRow{"report-pid", Option::kReportPid, kOne, kStart, "FILE|-|+",
@@ -146,6 +157,12 @@ constexpr std::array kOptions = {
     OptionRow{"H", Option::kHost, kOne, kSizers},
     OptionRow{"alloc", Option::kAllocation, kOne, only(Command::kShrink), "ID",
               "those that came with this allocation, as tide grow and tide status show it"},
+    OptionRow{"time", Option::kLeaseTime, kOne, only(Command::kGrow), "TIME",
+              "they stay so long, then they go back (90, 90s, 5m); the pool may allow less"},
+    OptionRow{"warn", Option::kLeaseWarn, kOne, only(Command::kGrow), "TIME",
+              "tell so long before the end (tide events)"},
+    OptionRow{"extend", Option::kExtend, kOne, only(Command::kGrow), "ID",
+              "the nodes of this allocation stay longer by --time; no node comes"},
     OptionRow{"wait", Option::kWait, kNone, kChange, "",
               "stay until it is done, and say how it goes"},
     // ---- the other commands ----
@@ -209,9 +226,6 @@ constexpr std::array kUnbuilt = {
     UnbuiltOption{"namespace", kExistingDvm, kOneShotOnly},
     UnbuiltOption{"pid", kExistingDvm, kOneShotOnly},
     UnbuiltOption{"N", "-n with --map-by node"},
-    UnbuiltOption{"activate"},
-    UnbuiltOption{"add-host"},
-    UnbuiltOption{"add-hostfile"},
     UnbuiltOption{"alloc-id"},
     UnbuiltOption{"alloc-refid"},
     UnbuiltOption{"app", "programs separated by ':' on the command line"},
@@ -276,6 +290,7 @@ Repeat repeat_of(Option option) {
     case Option::kNumProcs:
     case Option::kWorkingDirectory:
       return Repeat::kOncePerApp;
+    case Option::kActivate:
     case Option::kMapBy:
     case Option::kStdin:
     case Option::kTimeout:
@@ -300,6 +315,11 @@ Repeat repeat_of(Option option) {
     case Option::kPoolNodes:
     case Option::kCount:
     case Option::kAllocation:
+    case Option::kPoolLease:
+    case Option::kPoolWarn:
+    case Option::kLeaseTime:
+    case Option::kLeaseWarn:
+    case Option::kExtend:
       return Repeat::kOncePerJob;
     default:
       return Repeat::kOften;

@@ -57,6 +57,9 @@ enum class Option : std::uint8_t {
   kWorkingDirectory,
   kHost,
   kHostfile,
+  kAddHost,
+  kAddHostfile,
+  kActivate,
   kMapBy,
   kOversubscribe,
   kNoOversubscribe,
@@ -90,6 +93,8 @@ enum class Option : std::uint8_t {
   kElastic,
   kPoolNodes,
   kPoolHostfile,
+  kPoolLease,
+  kPoolWarn,
   // the other commands
   kJson,
   kAll,
@@ -101,6 +106,9 @@ enum class Option : std::uint8_t {
   kParsable,
   kCount,
   kAllocation,
+  kLeaseTime,
+  kLeaseWarn,
+  kExtend,
   kWait,
 };
 

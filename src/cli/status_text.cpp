@@ -4,7 +4,9 @@
 
 #include "base/next_step.hpp"
 #include "base/text.hpp"
+#include "cli/change_text.hpp"
 #include "cli/text_table.hpp"
+#include "say/campaigns.hpp"
 
 namespace tide::cli {
 namespace {
@@ -27,6 +29,9 @@ std::string shortened(std::string_view command) {
 std::string nodes_text(const wire::StatusReply& status) {
   std::vector<std::string> headings = {"NODE", "STATE", "SLOTS", "PROCESSES", "PID", "RANK"};
   if (status.elastic()) headings.emplace_back("ALLOCATION");
+  const bool some_reserved = std::ranges::any_of(
+      status.nodes(), [](const auto& node) { return !node.reservation().empty(); });
+  if (some_reserved) headings.emplace_back("RESERVED BY");
   TextTable table(std::move(headings));
   for (const wire::NodeStatus& node : status.nodes()) {
     std::vector<std::string> cells = {
@@ -37,6 +42,7 @@ std::string nodes_text(const wire::StatusReply& status) {
         std::to_string(node.pid()),
         std::to_string(node.rank())};
     if (status.elastic()) cells.push_back(node.allocation().empty() ? "-" : node.allocation());
+    if (some_reserved) cells.push_back(node.reservation().empty() ? "-" : node.reservation());
     table.add(std::move(cells));
   }
   return table.text();
@@ -54,7 +60,8 @@ std::string campaigns_text(const wire::StatusReply& status) {
   for (const wire::CampaignStatus& one : status.campaigns()) {
     table.add({std::to_string(one.number()), one.shrinks() ? "shrink" : "grow", one.phase(),
                short_age(one.age_ms()), std::to_string(one.parked_jobs()), one.allocation(),
-               listed(one.nodes()), listed(one.missing())});
+               listed(one.nodes()),
+               one.managers().empty() ? listed(one.missing()) : listed(one.managers())});
   }
   return table.text();
 }
@@ -83,6 +90,11 @@ std::string status_text(const wire::StatusReply& status) {
   text += counted(nodes, "node") + ", " + slots_summary(status) + ", " +
           counted(running, "running job") + (status.elastic() ? ", elastic" : "") + "\n";
   if (nodes > 0) text += "\n" + nodes_text(status);
+  if (const std::string leases = leases_text(status); !leases.empty()) text += "\n" + leases;
+  if (!status.asks().empty()) text += "\n";
+  for (const wire::PendingAsk& ask : status.asks()) {
+    text += say::not_answered_yet(one_line(ask.text()), ask.age_ms(), ask.left_ms()) + "\n";
+  }
   if (!status.campaigns().empty()) text += "\n" + campaigns_text(status);
   if (running > 0) text += "\n" + jobs_text(status, false);
   return text;

@@ -83,6 +83,13 @@ TEST(StatusText, OfADvmThatChangesItsSize) {
   shrink.add_nodes("v2");
   shrink.set_phase("returning");
   shrink.set_age_ms(1000);
+  shrink.add_managers("hosts");
+  wire::AllocationStatus& leased = *status.add_allocations();
+  leased.set_name("a1");
+  leased.add_nodes("v2");
+  leased.mutable_lease()->set_left_ms(90'000);
+  leased.mutable_lease()->set_warn_ms(30'000);
+  status.add_allocations()->set_name("a9");
   EXPECT_EQ(status_text(status),
             "DVM night is ready, up 2 min 5 s, head pid 4711\n"
             "address tide-h-1-2.0;tcp4://127.0.0.1:99\n"
@@ -92,9 +99,22 @@ TEST(StatusText, OfADvmThatChangesItsSize) {
             "v1    up       1/4    1          4712  1     -\n"
             "v2    leaving  2/4    2          4713  2     a1\n"
             "\n"
+            "ALLOCATION  LEASE                               NODES\n"
+            "a1          1 min 30 s left, warns 30 s before  v2\n"
+            "\n"
             "CHANGE  KIND    PHASE      AGE  PARKED JOBS  ALLOCATION  NODES   MISSING\n"
             "2       grow    starting   3 s  1            a2          v3, v4  v4\n"
-            "3       shrink  returning  1 s  0            a1          v2      -\n");
+            "3       shrink  returning  1 s  0            a1          v2      hosts\n");
+}
+
+TEST(StatusText, OfNodesThatAreReserved) {
+  wire::StatusReply status = example();
+  status.clear_jobs();
+  status.mutable_nodes(1)->set_reservation("a1");
+  EXPECT_NE(status_text(status).find("NODE  STATE  SLOTS  PROCESSES  PID   RANK  RESERVED BY\n"
+                                     "v1    up     1/4    1          4712  1     -\n"),
+            std::string::npos)
+      << status_text(status);
 }
 
 TEST(JobsText, RunningOnlyOrAll) {

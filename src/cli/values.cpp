@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/text.hpp"
+#include "say/campaigns.hpp"
 #include "say/command_line.hpp"
 
 namespace tide::cli {
@@ -246,6 +247,22 @@ Result<JobName> parse_job_name(std::string_view text) {
     return say::not_a_job_name(text);
   }
   return JobName{static_cast<std::uint32_t>(*number), {}};
+}
+
+Result<ExplainName> parse_explain_name(std::string_view text) {
+  if (const Result<JobName> job = parse_job_name(text)) return ExplainName{*job, 0, {}};
+  const std::size_t colon = text.find(':');
+  const std::string_view word = text.substr(0, colon);
+  if (colon != text.npos && (word == "change" || word == "grow" || word == "shrink")) {
+    const Result<std::int64_t> number = parse_int(text.substr(colon + 1));
+    if (number && *number > 0 && *number <= std::numeric_limits<std::uint32_t>::max()) {
+      return ExplainName{{}, static_cast<std::uint32_t>(*number), {}};
+    }
+  }
+  const bool is_id =
+      text.size() > 1 && text.starts_with('a') && static_cast<bool>(parse_int(text.substr(1)));
+  if (is_id) return ExplainName{{}, 0, text};
+  return say::not_to_be_explained(text);
 }
 
 }  // namespace tide::cli

@@ -70,4 +70,13 @@ struct JobName {
 };
 Result<JobName> parse_job_name(std::string_view text);
 
+// What tide explain is about: a job, a change (`change:4`, `grow:4`, `shrink:4`) or an allocation
+// (`a1`).
+struct ExplainName {
+  std::optional<JobName> job;
+  std::uint32_t change = 0;     // 0: none
+  std::string_view allocation;  // empty: none
+};
+Result<ExplainName> parse_explain_name(std::string_view text);
+
 }  // namespace tide::cli

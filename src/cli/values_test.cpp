@@ -93,5 +93,19 @@ TEST(ParseJobName, NumberOrNamespace) {
   EXPECT_FALSE(parse_job_name("three").ok());
 }
 
+TEST(ExplainName, IsAJobAChangeOrAnAllocation) {
+  EXPECT_EQ(parse_explain_name("3")->job->number, 3U);
+  EXPECT_EQ(parse_explain_name("tide-h-1-2@3")->job->nspace, "tide-h-1-2@3");
+  for (const auto* text : {"change:4", "grow:4", "shrink:4"}) {
+    ASSERT_TRUE(parse_explain_name(text)) << text;
+    EXPECT_EQ(parse_explain_name(text)->change, 4U);
+    EXPECT_FALSE(parse_explain_name(text)->job);
+  }
+  EXPECT_EQ(parse_explain_name("a12")->allocation, "a12");
+  for (const auto* text : {"", "a", "v3", "change:", "change:x", "change:0", "push:3", "0"}) {
+    EXPECT_FALSE(parse_explain_name(text)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace tide::cli

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "cli/values.hpp"
 #include "cli/watch_json.hpp"
 #include "cli/watch_text.hpp"
 #include "wire/exit_status.hpp"
@@ -99,8 +100,16 @@ class Follower {
 int explain_command(const ClientContext& context) {
   Result<DvmConnection> connection = connect_to_dvm(context);
   if (!connection) return fail_without_dvm(context.line, connection.error());
+  const std::string& about = context.line.apps.front().argv.front();
+  const Result<ExplainName> name = parse_explain_name(about);
+  if (!name) return fail(context.line, name.error());
   wire::ClientRequest request;
-  *request.mutable_explain()->mutable_job() = job_ref(context.line.apps.front().argv.front());
+  if (name->job) {
+    *request.mutable_explain()->mutable_job() = job_ref(about);
+  } else {
+    request.mutable_explain()->set_change(name->change);
+    request.mutable_explain()->set_allocation(std::string(name->allocation));
+  }
   Result<wire::ClientReply> reply = ask(connection->channel, std::move(request));
   if (!reply) return fail(context.line, reply.error());
   const bool json = context.line.has(Option::kJson);

@@ -41,6 +41,29 @@ Json way_array(const wire::ExplainReply& reply) {
   return list;
 }
 
+Json change_object(const wire::ChangeReport& report, std::uint64_t start_ms) {
+  Json object = campaign_object(report.campaign());
+  object["phase_age_ms"] = report.ended() ? Json(nullptr) : Json(report.phase_age_ms());
+  object["phase_left_ms"] =
+      report.phase_left_ms() == 0 || report.ended() ? Json(nullptr) : Json(report.phase_left_ms());
+  object["asked_by"] = report.asked_by();
+  object["asked"] = report.asked();
+  object["parked"] = Json::array();
+  for (const std::uint32_t job : report.parked()) object["parked"].push_back(job);
+  object["ended"] = report.ended();
+  const bool failed = report.ended() && !report.end().done();
+  object["outcome"] = !report.ended() ? Json(nullptr) : Json(failed ? "failed" : "done");
+  object["cause"] = failed ? Json(report.end().cause()) : Json(nullptr);
+  object["text"] = report.ended() ? Json(report.end().text()) : Json(nullptr);
+  object["waits_for"] = points_array(report.waits());
+  object["way"] = Json::array();
+  for (const wire::JobPassage& step : report.way()) {
+    object["way"].push_back(
+        {{"phase", step.state()}, {"at_ms", since_start(step.at_ms(), start_ms)}});
+  }
+  return object;
+}
+
 Json process_object(const wire::JobProcs& job, const wire::ListedProc& row) {
   const std::string* node = node_of(job, row);
   const std::string* state = state_of(job, row);
@@ -57,11 +80,28 @@ Json process_object(const wire::JobProcs& job, const wire::ListedProc& row) {
 }  // namespace
 
 std::string explain_json(const wire::ExplainReply& reply) {
+  const std::uint64_t now_ms = since_start(reply.now_ms(), reply.start_ms());
+  if (reply.has_change()) {
+    return json_document(
+        {{"change", change_object(reply.change(), reply.start_ms())}, {"now_ms", now_ms}});
+  }
+  if (reply.has_allocation()) {
+    Json jobs = Json::array();
+    for (const std::uint32_t job : reply.allocation().jobs()) jobs.push_back(job);
+    Json changes = Json::array();
+    for (const wire::ChangeReport& one : reply.allocation().changes()) {
+      changes.push_back(change_object(one, reply.start_ms()));
+    }
+    return json_document({{"allocation", allocation_object(reply.allocation().allocation())},
+                          {"jobs", std::move(jobs)},
+                          {"changes", std::move(changes)},
+                          {"now_ms", now_ms}});
+  }
   return json_document({{"job", job_object(reply.job())},
                         {"waits_for", points_array(reply.waits())},
                         {"facts", points_array(reply.facts())},
                         {"way", way_array(reply)},
-                        {"now_ms", since_start(reply.now_ms(), reply.start_ms())}});
+                        {"now_ms", now_ms}});
 }
 
 std::string procs_json(std::span<const wire::JobProcs> pieces) {

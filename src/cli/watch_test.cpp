@@ -178,5 +178,59 @@ TEST(Events, OneObjectForEachLine) {
   EXPECT_EQ(lines[4], "");
 }
 
+TEST(ExplainText, OfAChange) {
+  wire::ExplainReply reply;
+  reply.set_now_ms(10'000);
+  wire::ChangeReport& report = *reply.mutable_change();
+  report.mutable_campaign()->set_number(4);
+  report.mutable_campaign()->set_allocation("a3");
+  report.mutable_campaign()->add_nodes("v3");
+  report.mutable_campaign()->set_phase("starting");
+  report.mutable_campaign()->set_age_ms(2'000);
+  report.set_phase_age_ms(2'000);
+  report.set_phase_left_ms(58'000);
+  report.set_asked_by("request");
+  report.set_asked("asked for by somebody");
+  report.add_waits()->set_text("a report from v3");
+  report.add_parked(7);
+  report.add_way()->set_state("starting");
+  report.mutable_way(0)->set_at_ms(8'000);
+  EXPECT_EQ(explain_text(reply),
+            "grow 4 (allocation a3): v3\n"
+            "  starting for 2 s, begun 2 s ago; goes on or is given up in 58 s\n"
+            "  asked for by somebody\n"
+            "waits for\n"
+            "  a report from v3\n"
+            "jobs that wait for it\n"
+            "  7\n"
+            "way\n"
+            "  SINCE  PHASE\n"
+            "  2 s    starting\n");
+  const auto json = nlohmann::json::parse(explain_json(reply));
+  EXPECT_EQ(json["change"]["number"], 4);
+  EXPECT_EQ(json["change"]["parked"][0], 7);
+  EXPECT_TRUE(json["change"]["outcome"].is_null());
+  report.set_ended(true);
+  report.mutable_end()->set_cause("lost");
+  report.mutable_end()->set_text("it failed");
+  EXPECT_THAT(explain_text(reply), HasSubstr("  ended 2 s ago after 2 s: it failed\n"));
+  EXPECT_EQ(nlohmann::json::parse(explain_json(reply))["change"]["cause"], "lost");
+}
+
+TEST(ExplainText, OfAnAllocation) {
+  wire::ExplainReply reply;
+  wire::AllocationReport& report = *reply.mutable_allocation();
+  report.mutable_allocation()->set_name("a1");
+  EXPECT_EQ(explain_text(reply), "allocation a1: none of its nodes is there\n");
+  report.mutable_allocation()->add_nodes("v2");
+  report.mutable_allocation()->add_managers("pool");
+  EXPECT_THAT(explain_text(reply), HasSubstr("allocation a1: v2, granted by pool\n  no lease"));
+  report.mutable_allocation()->mutable_lease()->set_left_ms(4'000);
+  report.add_jobs(3);
+  EXPECT_THAT(explain_text(reply),
+              HasSubstr("  lease: 4 s left\njobs with processes there\n  3\n"));
+  EXPECT_EQ(nlohmann::json::parse(explain_json(reply))["allocation"]["nodes"][0], "v2");
+}
+
 }  // namespace
 }  // namespace tide::cli

@@ -5,6 +5,7 @@
 
 #include "base/next_step.hpp"
 #include "base/text.hpp"
+#include "cli/change_text.hpp"
 #include "cli/text_table.hpp"
 #include "say/watching.hpp"
 
@@ -119,6 +120,8 @@ std::uint64_t unix_time_of(std::uint64_t at_ms, std::uint64_t now_ms, std::uint6
 }
 
 std::string explain_text(const wire::ExplainReply& reply) {
+  if (reply.has_change()) return change_report_text(reply.change(), reply.now_ms());
+  if (reply.has_allocation()) return allocation_report_text(reply.allocation(), reply.now_ms());
   std::string text = heading(reply);
   if (!reply.job().messages().empty()) {
     text += reply.job().ended() ? "because\n" : "fails because\n";

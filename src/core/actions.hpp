@@ -177,11 +177,21 @@ struct AskForNodes {
   std::uint32_t ask = 0;
   std::uint32_t count = 0;
   std::vector<wire::HostRequest> hosts;
+  std::vector<wire::HostRequest> listed{};  // hosts that a resource manager has to know already
+  bool all = false;                         // that are free, if there are any
+  Lease wish = {};                          // what is granted is for the resource managers to say
 };
-// No daemon is there any more: every resource manager may take back what is its own. Answered by
-// ReturnAnswered.
+// More time for nodes of these resource managers; answered by TimeGranted or NodesRefused.
+struct AskForTime {
+  std::uint32_t ask = 0;
+  std::vector<std::string> managers;
+  std::uint32_t time_ms = 0;
+};
+// No daemon is there any more: this resource manager may take back what it granted, which can be
+// nothing. Answered by ReturnAnswered. 0: of no change, and the answer means nothing.
 struct ReturnNodes {
   std::uint32_t number = 0;
+  std::string manager;
   std::vector<std::string> nodes;
 };
 struct EndDaemon {  // the launcher makes sure that this daemon's process is gone
@@ -254,9 +264,9 @@ using Action =
                  WriteInput, CloseInput, ForgetProc, SweepJob, TraceProcs, StopTraces, StageFile,
                  StopStaging, RemoveJobFiles, RegisterJob, DeregisterJob, RegisterGuest,
                  DeregisterGuest, AnswerCollective, AnswerModex, FetchModex, AnswerService,
-                 AnswerTool, DeliverEvent, DeliverOutput, LaunchDaemons, AskForNodes, ReturnNodes,
-                 EndDaemon, Probe, Reply, ReplyFromRim, ReplyStatus, AnnounceReady, NodesChanged,
-                 Progress, Note, ReleaseFailpoint, Exit>;
+                 AnswerTool, DeliverEvent, DeliverOutput, LaunchDaemons, AskForNodes, AskForTime,
+                 ReturnNodes, EndDaemon, Probe, Reply, ReplyFromRim, ReplyStatus, AnnounceReady,
+                 NodesChanged, Progress, Note, ReleaseFailpoint, Exit>;
 using Actions = std::vector<Action>;
 
 }  // namespace tide::core

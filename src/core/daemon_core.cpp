@@ -7,6 +7,7 @@
 #include "core/bulk.hpp"
 #include "core/pmix_words.hpp"
 #include "core/proc_names.hpp"
+#include "core/rank_set.hpp"
 
 namespace tide::core {
 
@@ -91,7 +92,10 @@ void DaemonCore::end(int status, std::string reason) {
 
 void DaemonCore::on_operation(const wire::Operation& operation) {
   jobs_.on_applied(overlay_.membership().serial());
-  if (operation.membership().orderly() && overlay_.leaving()) services_.tell_tools_of_end();
+  // row:S16 once: others may be ordered to leave while this one has not left
+  const bool own = operation.membership().orderly() &&
+                   RankSet::from_wire(operation.membership().left()).contains(config_.overlay.self);
+  if (own) services_.tell_tools_of_end();
   if (operation.has_release()) {
     out_.emplace_back(ReleaseFailpoint{operation.release().failpoint()});
   }

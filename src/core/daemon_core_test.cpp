@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/pmix_words.hpp"
+#include "core/proc_names.hpp"
 #include "core/rank_set.hpp"
 #include "core/test_support.hpp"
 
@@ -113,6 +115,24 @@ TEST_F(DaemonCoreTest, AnOrderThatComesAgainCountsOnce) {
   EXPECT_THAT(all_of<GrantOutput>(order(2, credit)), IsEmpty());
   EXPECT_THAT(all_of<GrantOutput>(order(4, credit)), IsEmpty()) << "one is missing before it";
   EXPECT_THAT(all_of<GrantOutput>(order(3, credit)), SizeIs(1));
+}
+
+// row:S16
+TEST_F(DaemonCoreTest, LeaveIsTakenOfToolsOnceHoweverManyLeaveAfterwards) {
+  const auto leaves = [this](std::uint64_t serial, Rank who) {
+    wire::LinkMessage message;
+    message.mutable_operation()->set_serial(serial);
+    message.mutable_operation()->mutable_membership()->set_orderly(true);
+    *message.mutable_operation()->mutable_membership()->mutable_left() = RankSet(who).to_wire();
+    return all_of<DeliverEvent>(say(std::move(message)));
+  };
+  on(ToolArrived{1, proc_name("tool", 0)});
+  EXPECT_THAT(leaves(2, Rank(2)), IsEmpty());
+  const auto told = leaves(3, Rank(1));
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_EQ(told[0].notice.code(), kEventJobEnd);
+  EXPECT_EQ(told[0].notice.targets().names(0).nspace(), "tool");
+  EXPECT_THAT(leaves(4, Rank(3)), IsEmpty());
 }
 
 TEST_F(DaemonCoreTest, OrdersAreAcknowledgedInTime) {

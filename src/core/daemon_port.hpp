@@ -26,6 +26,9 @@ class DaemonPort {
   [[nodiscard]] virtual bool reaches(Rank rank) const = 0;
   // The job has no process on this daemon any more.
   virtual void on_share_ended(Rank rank, const std::string& nspace) = 0;
+  // The job waits for nodes that the DVM does not have. Answered by JobBoard::on_extended() or
+  // on_not_extended(), which may be before this returns.
+  virtual void extend_for(JobId job) = 0;
   // Nothing of the job is left and nobody hears of it again.
   virtual void on_job_gone(const std::string& nspace) = 0;
 };

@@ -1,4 +1,5 @@
-// Requests, grows and answers; shrinks are in elastic_shrink.cpp.
+// Requests, grows and answers; shrinks are in elastic_shrink.cpp, what processes and tools ask in
+// elastic_allocations.cpp, what is seen in elastic_watching.cpp.
 #include "core/elastic_desk.hpp"
 
 #include <fmt/format.h>
@@ -7,6 +8,8 @@
 #include <array>
 #include <utility>
 
+#include "say/allocations.hpp"
+#include "say/campaigns.hpp"
 #include "say/elastic.hpp"
 
 namespace tide::core {
@@ -14,8 +17,6 @@ namespace tide::core {
 namespace {
 
 constexpr std::array kFailures = {"cannot-start", "lost", "time-limit", "resources", "dvm-ends"};
-constexpr std::array kPhases = {"starting",  "wiring",    "rolling-back", "waiting",
-                                "processes", "departing", "returning"};
 
 std::vector<std::string> names_of(const std::vector<NodeRequest>& nodes) {
   std::vector<std::string> out;
@@ -23,8 +24,9 @@ std::vector<std::string> names_of(const std::vector<NodeRequest>& nodes) {
   return out;
 }
 
-bool is_up(const Node& node) {
-  return node.state == NodeState::kUp || node.state == NodeState::kSuspect;
+// Of nodes that clients ask for, or nobody.
+Allocation everybodys() {
+  return {.shared = true};
 }
 
 }  // namespace
@@ -33,15 +35,17 @@ const char* change_failure_name(ChangeFailure cause) {
   return kFailures.at(static_cast<std::size_t>(cause));
 }
 
-ElasticDesk::ElasticDesk(ElasticConfig config, Roster& roster, JobBoard& jobs, TimerBook& timers,
-                         EventLog& events, Actions& out)
-    : config_(config),
+ElasticDesk::ElasticDesk(ElasticConfig config, Roster& roster, JobBoard& jobs, DaemonPort& daemons,
+                         TimerBook& timers, EventLog& events, Actions& out)
+    : config_(std::move(config)),
       roster_(roster),
       jobs_(jobs),
+      daemons_(daemons),
       timers_(timers),
       events_(events),
       out_(out),
-      notes_(out, config.verbosity) {}
+      notes_(out, config_.verbosity),
+      sessions_(roster) {}
 
 // ---- answers ----
 
@@ -53,6 +57,8 @@ void ElasticDesk::reply(const ChangeAsker& asker, wire::ClientReply reply) {
 
 void ElasticDesk::refuse(const ChangeAsker& asker, const Error& why) {
   notes_.add(Subsystem::kRas, 1, "refused: {}", say::first_line(why.message));
+  if (asker.job) return jobs_.on_not_extended(*asker.job, why);
+  if (asker.pmix) return answer(daemons_, asker.pmix->from, why);
   wire::ClientReply out;
   out.mutable_error()->set_code(static_cast<std::uint32_t>(why.code));
   out.mutable_error()->set_message(why.message);
@@ -60,11 +66,15 @@ void ElasticDesk::refuse(const ChangeAsker& asker, const Error& why) {
 }
 
 void ElasticDesk::answer_begun(const Campaign& campaign, bool complete) {
+  if (const auto& pmix = campaign.asker.pmix) {
+    return answer_allocation(*pmix, campaign.allocation, complete);
+  }
   wire::ClientReply out;
   auto* begun = out.mutable_change_begun();
   begun->set_allocation(campaign.allocation);
   for (const auto& node : campaign.nodes) begun->add_nodes(node);
   begun->set_complete(complete);
+  begun->set_lease_ms(lease_left_ms(campaign.allocation));
   reply(campaign.asker, std::move(out));
 }
 
@@ -80,13 +90,18 @@ void ElasticDesk::client_gone(ClientId client) {
   };
   for (auto& [number, ask] : asks_) forget(ask.asker);
   for (auto& [id, campaign] : campaigns_) forget(campaign.asker);
+  for (auto& [allocation, lease] : leases_) forget(lease.asker);
+}
+
+Status ElasticDesk::may_act() const {
+  if (ending_) return say::dvm_changes_no_more();
+  if (!roster_.ready()) return say::dvm_not_ready_to_change();
+  return ok_status();
 }
 
 Status ElasticDesk::may_change() const {
-  if (ending_) return say::dvm_changes_no_more();
   if (!config_.enabled) return say::not_elastic();
-  if (!roster_.ready()) return say::dvm_not_ready_to_change();
-  return ok_status();
+  return may_act();
 }
 
 std::string ElasticDesk::next_allocation() {
@@ -100,13 +115,26 @@ CampaignId ElasticDesk::open(Campaign campaign) {
   const auto what = say::change_words(shrinks, id.value(), campaign.nodes);
   notes_.add(Subsystem::kRas, 1, "begun: {}", what);
   events_.add_of_dvm(shrinks ? EventKind::kShrinkBegun : EventKind::kGrowBegun, what);
-  jobs_.begin_change(id, campaign.kind);
+  // row:E1 else nobody is held but who asked
+  if (config_.enabled) jobs_.begin_change(id, campaign.kind, campaign.asker.job.has_value());
+  campaign.way.push_back({campaign.phase, now_ms_});
   campaigns_.emplace(id, std::move(campaign));
   return id;
 }
 
-void ElasticDesk::enter(CampaignId id, Campaign& campaign, Phase phase, std::uint32_t limit_ms) {
+void ElasticDesk::go(CampaignId id, Campaign& campaign, Phase phase) {
   campaign.phase = phase;
+  campaign.way.push_back({phase, now_ms_});
+  campaign.until_ms = 0;
+  const bool shrinks = campaign.kind == CampaignKind::kShrink;
+  events_.add_of_dvm(EventKind::kChangePhase,
+                     say::change_phase(say::change_words(shrinks, id.value(), campaign.nodes),
+                                       change_phase_name(static_cast<std::size_t>(phase))));
+}
+
+void ElasticDesk::enter(CampaignId id, Campaign& campaign, Phase phase, std::uint32_t limit_ms) {
+  go(id, campaign, phase);
+  campaign.until_ms = now_ms_ + limit_ms;
   out_.emplace_back(timers_.arm(TimerKind::kChange, limit_ms, id.value()));
 }
 
@@ -114,11 +142,19 @@ void ElasticDesk::enter(CampaignId id, Campaign& campaign, Phase phase, std::uin
 
 void ElasticDesk::grow(const ChangeAsker& asker, const wire::GrowRequest& request) {
   if (const auto may = may_change(); !may) return refuse(asker, may.error());
+  if (!request.extend().empty()) return extend(asker, request);
+  ask_for_nodes(asker, request, {});
+}
+
+void ElasticDesk::ask_for_nodes(const ChangeAsker& asker, const wire::GrowRequest& request,
+                                Destination to) {
   if ((request.count() == 0) == request.hosts().empty()) {
     return refuse(asker, say::change_by_what(false));
   }
-  AskForNodes ask{++last_ask_, request.count(), {}};
-  std::vector<std::string> there;
+  AskForNodes ask{.ask = last_ask_ + 1,
+                  .count = request.count(),
+                  .hosts = {},
+                  .wish = {request.time_ms(), request.warn_ms()}};
   for (const auto& host : request.hosts()) {
     if (host.kind() != wire::HostRequest::NAME || host.excluded()) {
       return refuse(asker, say::only_plain_host_names(host.text()));
@@ -129,15 +165,28 @@ void ElasticDesk::grow(const ChangeAsker& asker, const wire::GrowRequest& reques
     } else if (node->state >= NodeState::kLeaving) {
       return refuse(asker, say::node_is_leaving(node->name));
     } else {
-      there.push_back(node->name);
+      to.there.push_back(node->name);
+      if (node->state < NodeState::kUp) to.awaited.insert(node->rank);
     }
   }
-  if (request.count() == 0 && ask.hosts.empty()) {
-    return answer_begun({.asker = asker, .allocation = next_allocation(), .nodes = there}, true);
+  if (request.time_ms() > 0 && !to.there.empty()) {
+    return refuse(asker, say::lease_of_what_is_there(to.there.front()));
   }
-  asks_.emplace(ask.ask, Ask{asker});
-  out_.emplace_back(timers_.arm(TimerKind::kGrant, config_.grant_timeout_ms, ask.ask));
+  const auto joins = sessions_.may_join(to.there, to.allocation.value_or(everybodys()));
+  if (!joins) return refuse(asker, joins.error());
+  if (request.count() == 0 && ask.hosts.empty()) return begin_grow(asker, {}, to);
+  if (const auto may = may_change(); !may) return refuse(asker, may.error());
+  std::vector<std::string> names;
+  for (const auto& host : ask.hosts) names.push_back(host.node());
+  begin_ask(
+      Ask{.asker = asker, .to = std::move(to), .words = say::nodes_asked_for(ask.count, names)});
   out_.emplace_back(std::move(ask));
+}
+
+void ElasticDesk::begin_ask(Ask ask) {
+  ask.asked_ms = now_ms_;
+  asks_.emplace(++last_ask_, std::move(ask));
+  out_.emplace_back(timers_.arm(TimerKind::kGrant, config_.grant_timeout_ms, last_ask_));
 }
 
 void ElasticDesk::handle(const NodesRefused& event) {
@@ -148,37 +197,118 @@ void ElasticDesk::handle(const NodesRefused& event) {
 }
 
 void ElasticDesk::handle(const NodesGranted& event) {
-  const auto ask = asks_.extract(event.ask);
+  auto ask = asks_.extract(event.ask);
   timers_.cancel(TimerKind::kGrant, event.ask);
   if (ask.empty() || ending_) {  // too late: nobody waits for them
-    out_.emplace_back(ReturnNodes{0, names_of(event.nodes)});
+    give_back_at_once(event.nodes);
     return;
   }
-  begin_grow(ask.mapped().asker, event.nodes);
+  const ChangeAsker& asker = ask.mapped().asker;
+  if (asker.job && jobs_.waiting_for_nodes(*asker.job) == nullptr) {  // it has ended meanwhile
+    give_back_at_once(event.nodes);
+  } else {
+    begin_grow(asker, {event.nodes, event.lease}, ask.mapped().to);
+  }
 }
 
 void ElasticDesk::handle(const NodesPushed& event) {
   if (const auto may = may_change(); !may) {
     notes_.add(Subsystem::kRas, 0, "nodes that were pushed are not taken: {}",
                say::first_line(may.error().message));
-    out_.emplace_back(ReturnNodes{0, names_of(event.nodes)});
+    give_back_at_once(event.nodes);
     return;
   }
-  begin_grow({}, event.nodes);
+  begin_grow({}, {event.nodes, event.lease, Trigger::kPush}, {});
 }
 
-void ElasticDesk::begin_grow(const ChangeAsker& asker, std::vector<NodeRequest> nodes) {
+// While it was asked for them, what it is for may have ended.
+Status ElasticDesk::may_still_join(const Destination& to) const {
+  const Allocation allocation = to.allocation.value_or(everybodys());
+  const bool extends = to.allocation && !allocation.id.empty();
+  if (extends && sessions_.resolve(allocation.id) == nullptr) {
+    return say::no_allocation_to_extend(allocation.id);
+  }
+  return sessions_.may_join(to.there, allocation);
+}
+
+// row:C5 nodes that have a daemon already are complete at once
+void ElasticDesk::begin_grow(const ChangeAsker& asker, Arrival arrival, const Destination& to) {
+  auto& nodes = arrival.nodes;
+  if (const auto joins = may_still_join(to); !joins) {
+    give_back_at_once(nodes);
+    return refuse(asker, joins.error());
+  }
   std::erase_if(nodes, [this](const auto& node) { return roster_.find(node.name) != nullptr; });
+  Allocation allocation = to.allocation.value_or(everybodys());
+  const bool extends = !allocation.id.empty();
+  if (!extends) allocation.id = next_allocation();
   Campaign campaign{.kind = CampaignKind::kGrow,
                     .asker = asker,
-                    .allocation = next_allocation(),
-                    .nodes = names_of(nodes)};
-  if (nodes.empty()) return answer_begun(campaign, true);
-  for (auto& node : nodes) node.allocation = campaign.allocation;
+                    .allocation = allocation.id,
+                    .nodes = nodes.empty() ? to.there : names_of(nodes),
+                    .ranks = living(to.awaited),
+                    .founds = !extends,
+                    .trigger = arrival.trigger,
+                    .owners = owners_of(nodes)};
+  if (to.allocation && !extends) sessions_.make(allocation);
+  campaign.taken = sessions_.join(to.there, allocation);
+  if (nodes.empty() && campaign.ranks.empty()) {
+    if (asker.job) return answer_job(*asker.job, std::nullopt);
+    return answer_begun(campaign, true);
+  }
+  for (auto& node : nodes) {
+    node.allocation = allocation.id;
+    node.session = allocation.shared ? "" : allocation.id;
+  }
+  if (!campaign.ranks.empty()) campaign.phase = Phase::kWaiting;
+  campaign.to_start = std::move(nodes);
   ++counts_.grows;
+  begin_lease(asker, campaign.allocation, arrival.lease);
   const CampaignId id = open(std::move(campaign));
   answer_begun(campaigns_.at(id), false);
-  roster_.grow(id, nodes, config_.grow_timeout_ms);
+  if (asker.job) answer_job(*asker.job, id);
+  begin_starting(id, campaigns_.at(id));
+}
+
+// What another grow brings is waited for, and what is its own started then: if the other fails
+// nothing has to be undone here.
+bool ElasticDesk::begin_starting(CampaignId id, Campaign& campaign) {
+  std::erase_if(campaign.to_start, [&](const NodeRequest& wanted) {
+    const Node* node = roster_.find(wanted.name);
+    if (node != nullptr) campaign.ranks.insert(node->rank);
+    return node != nullptr;
+  });
+  const bool waits = std::ranges::any_of(living(campaign.ranks), [this](Rank rank) {
+    return roster_.nodes().at(rank).state < NodeState::kUp;
+  });
+  if (waits) return false;
+  campaign.ranks.clear();
+  const auto lease = leases_.find(campaign.allocation);
+  if (campaign.to_start.empty()) {
+    if (lease != leases_.end() && campaign.founds) leases_.erase(lease);
+    on_grown(id);
+    return true;
+  }
+  if (campaign.phase != Phase::kStarting) go(id, campaign, Phase::kStarting);
+  campaign.until_ms = now_ms_ + config_.grow_timeout_ms;
+  if (lease != leases_.end()) arm_lease(lease->second);
+  roster_.grow(id, std::exchange(campaign.to_start, {}), config_.grow_timeout_ms);
+  return true;
+}
+
+void ElasticDesk::fail_those_that_wait_for(const Campaign& failed) {
+  const Outcome outcome = failed.outcome;
+  std::vector<CampaignId> waiting;
+  for (const auto& [id, campaign] : campaigns_) {
+    const bool lost = campaign.kind == CampaignKind::kGrow && campaign.phase == Phase::kWaiting &&
+                      living(campaign.ranks).size() < campaign.ranks.size();
+    if (lost) waiting.push_back(id);
+  }
+  for (const CampaignId id : waiting) {
+    Campaign& campaign = campaigns_.at(id);
+    fail_grow(id, campaign, outcome, outcome.text);
+    give_back(id, campaign);
+  }
 }
 
 void ElasticDesk::on_node_reported(CampaignId id, const Node& node) {
@@ -187,7 +317,10 @@ void ElasticDesk::on_node_reported(CampaignId id, const Node& node) {
   Campaign& campaign = found->second;
   ++campaign.reports;
   tell(campaign, say::node_reported(node.name, campaign.reports, campaign.nodes.size()));
-  if (roster_.silent_of(id).empty()) campaign.phase = Phase::kWiring;
+  if (!roster_.all_reported(id)) return;
+  const auto until_ms = campaign.until_ms;  // the same for both
+  go(id, campaign, Phase::kWiring);
+  campaign.until_ms = until_ms;
 }
 
 void ElasticDesk::on_grown(CampaignId id) {
@@ -196,12 +329,23 @@ void ElasticDesk::on_grown(CampaignId id) {
 }
 
 // Jobs that waited for it hear at once, who asked when nothing is left of it.
-void ElasticDesk::on_grow_failed(CampaignId id, ChangeFailure cause, const std::string& reason) {
+void ElasticDesk::fail_grow(CampaignId id, Campaign& campaign, Outcome outcome,
+                            const std::string& reason) {
   ++counts_.rollbacks;
-  Campaign& campaign = campaigns_.at(id);
-  campaign.outcome = Outcome{cause, say::grow_failed(reason)};
-  campaign.phase = Phase::kRollingBack;
+  campaign.outcome = std::move(outcome);
+  sessions_.unreserve(campaign.taken);
+  if (campaign.founds) {
+    sessions_.end(campaign.allocation);
+    leases_.erase(campaign.allocation);
+  }
   jobs_.end_change(id, reason);
+}
+
+void ElasticDesk::on_grow_failed(CampaignId id, ChangeFailure cause, const std::string& reason) {
+  Campaign& campaign = campaigns_.at(id);
+  go(id, campaign, Phase::kRollingBack);
+  fail_grow(id, campaign, {cause, say::grow_failed(reason)}, reason);
+  fail_those_that_wait_for(campaigns_.at(id));
 }
 
 void ElasticDesk::on_rolled_back(CampaignId id) {
@@ -212,24 +356,13 @@ void ElasticDesk::on_rolled_back(CampaignId id) {
 
 // ---- the end of a change ----
 
-// each resource manager is offered its share before anybody is told
-void ElasticDesk::give_back(CampaignId id, Campaign& campaign) {
-  enter(id, campaign, Phase::kReturning, config_.return_timeout_ms);
-  out_.emplace_back(ReturnNodes{id.value(), campaign.nodes});
-}
-
-void ElasticDesk::handle(const ReturnAnswered& event) {
-  const auto found = campaigns_.find(CampaignId(event.number));
-  if (found != campaigns_.end() && found->second.phase == Phase::kReturning) end(found->first);
-}
-
 void ElasticDesk::end(CampaignId id) {
   const Campaign campaign = std::move(campaigns_.extract(id).mapped());
   timers_.cancel(TimerKind::kChange, id.value());
   const bool shrinks = campaign.kind == CampaignKind::kShrink;
   const bool done = !campaign.outcome.failure;
-  const auto now =
-      std::ranges::count_if(roster_.nodes(), [](const auto& entry) { return is_up(entry.second); });
+  const auto now = std::ranges::count_if(roster_.nodes(),
+                                         [](const auto& entry) { return entry.second.is_up(); });
   const auto size = static_cast<std::size_t>(now);
   const auto success =
       shrinks ? say::shrunk(campaign.nodes, size) : say::grown(campaign.nodes, size);
@@ -238,10 +371,12 @@ void ElasticDesk::end(CampaignId id) {
                             : (done ? EventKind::kGrowDone : EventKind::kGrowFailed);
   events_.add_of_dvm(kind, say::first_line(text));
   notes_.add(Subsystem::kRas, done ? 1 : 0, "{}", say::first_line(text));
+  if (const auto& pmix = campaign.asker.pmix) return tell_of_end(*pmix, campaign, text);
   wire::ClientReply out;
   out.mutable_change_ended()->set_done(done);
   if (!done) out.mutable_change_ended()->set_cause(change_failure_name(*campaign.outcome.failure));
   out.mutable_change_ended()->set_text(text);
+  remember(id, campaign, out.change_ended());
   reply(campaign.asker, std::move(out));
 }
 
@@ -250,6 +385,10 @@ bool ElasticDesk::handle_timer(TimerKind kind, std::uint32_t subject) {
     if (const auto ask = asks_.extract(subject); !ask.empty()) {
       refuse(ask.mapped().asker, say::no_resource_manager_answered(config_.grant_timeout_ms));
     }
+    return true;
+  }
+  if (kind == TimerKind::kLease) {
+    on_lease_timer(subject);
     return true;
   }
   if (kind != TimerKind::kChange) return false;
@@ -275,7 +414,10 @@ void ElasticDesk::end_all(const std::string& reason) {
     Campaign& campaign = found->second;
     if (campaign.kind == CampaignKind::kShrink) {
       campaign.outcome = {ChangeFailure::kEnding, say::shrink_failed(text)};
+      sessions_.set_ending(campaign.ends, false);
       jobs_.end_change(id, std::nullopt);
+    } else if (!campaign.outcome.failure) {  // it waited for another
+      fail_grow(id, campaign, {ChangeFailure::kEnding, say::grow_failed(text)}, text);
     }
     end(id);
   }
@@ -283,67 +425,6 @@ void ElasticDesk::end_all(const std::string& reason) {
 
 void ElasticDesk::finish() {
   while (!campaigns_.empty()) end(campaigns_.begin()->first);
-}
-
-// ---- to see inside ----
-
-std::vector<std::string> ElasticDesk::missing(CampaignId id, const Campaign& campaign) const {
-  if (campaign.phase == Phase::kStarting) return roster_.silent_of(id);
-  std::vector<std::string> out;
-  for (const Rank rank : campaign.ranks) {
-    const auto node = roster_.nodes().find(rank);
-    if (node == roster_.nodes().end()) continue;
-    const bool waits = campaign.phase != Phase::kWaiting || node->second.state < NodeState::kUp;
-    if (waits) out.push_back(node->second.name);
-  }
-  return out;
-}
-
-std::string ElasticDesk::waits(CampaignId id, const Campaign& campaign) const {
-  auto what = say::change_words(campaign.kind == CampaignKind::kShrink, id.value(), campaign.nodes);
-  switch (campaign.phase) {
-    case Phase::kStarting:
-      return say::grow_waits_for_reports(what, missing(id, campaign));
-    case Phase::kWiring:
-      return say::grow_waits_for_wiring(what);
-    case Phase::kRollingBack:
-      return say::change_is_rolled_back(what);
-    case Phase::kWaiting:
-      return say::shrink_waits_for_grow(what, missing(id, campaign));
-    case Phase::kEnding:
-      return say::shrink_waits_for_processes(what, jobs_.jobs_on(campaign.own));
-    case Phase::kDeparting:
-      return say::shrink_waits_for_departures(what, missing(id, campaign));
-    case Phase::kReturning:
-      return say::change_waits_for_managers(what);
-  }
-  return what;
-}
-
-void ElasticDesk::describe(wire::StatusReply& out, std::uint64_t now_ms) const {
-  out.set_elastic(config_.enabled);
-  for (const auto& [id, campaign] : campaigns_) {
-    auto* row = out.add_campaigns();
-    row->set_number(id.value());
-    row->set_shrinks(campaign.kind == CampaignKind::kShrink);
-    row->set_allocation(campaign.allocation);
-    for (const auto& node : campaign.nodes) row->add_nodes(node);
-    row->set_phase(kPhases.at(static_cast<std::size_t>(campaign.phase)));
-    for (const auto& node : missing(id, campaign)) row->add_missing(node);
-    row->set_age_ms(now_ms > campaign.began_ms ? now_ms - campaign.began_ms : 0);
-    row->set_parked_jobs(static_cast<std::uint32_t>(jobs_.fence().parked_for(id)));
-  }
-}
-
-void ElasticDesk::explain(const std::vector<CampaignId>& ids, wire::ExplainReply& out) const {
-  for (const CampaignId id : ids) {
-    const auto found = campaigns_.find(id);
-    if (found == campaigns_.end()) continue;
-    auto* point = out.add_waits();
-    point->set_kind("change");
-    point->set_text(waits(id, found->second));
-    for (const auto& node : missing(id, found->second)) point->add_nodes(node);
-  }
 }
 
 }  // namespace tide::core

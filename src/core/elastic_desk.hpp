@@ -2,11 +2,16 @@
 // targets and an asker of its own; that jobs are held while one is under way is the fence's doing,
 // which is told when it begins and ends.
 //
-// Who asks is answered twice: when the change has begun, and when it has ended. What it waits for
-// on the way is bounded by a timer in every phase.
+// Who asks is answered twice: when the change has begun, and when it has ended; a process or tool
+// hears of the end by an event. What it waits for on the way is bounded by a timer in every phase.
+//
+// Nodes come from resource managers, of which several may be active. Each node remembers who
+// granted it, and goes back to that one. What comes may come for a time: the desk keeps it, warns,
+// and takes the nodes out when it is over (elastic_leases.cpp).
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,10 +19,13 @@
 #include <vector>
 
 #include "core/actions.hpp"
+#include "core/allocation_services.hpp"
+#include "core/daemon_port.hpp"
 #include "core/event_log.hpp"
 #include "core/job_board.hpp"
 #include "core/notes.hpp"
 #include "core/roster.hpp"
+#include "core/sessions.hpp"
 #include "core/timers.hpp"
 
 namespace tide::core {
@@ -29,19 +37,22 @@ struct ElasticConfig {
   std::uint32_t process_timeout_ms = 10'000;    // for processes on nodes that are released
   std::uint32_t departure_timeout_ms = 10'000;  // for daemons that are ordered to leave
   std::uint32_t return_timeout_ms = 5'000;      // for resource managers to take nodes back
+  std::vector<std::string> managers{"pool"};    // those that are active, the first one first
   Verbosity verbosity{};
 };
 
-// Who is answered.
+// Who is answered: one of these, or nobody, or somebody who has gone.
 struct ChangeAsker {
-  std::optional<ClientId> client{};  // nothing: nobody, or somebody who has gone
+  std::optional<ClientId> client{};
   std::uint32_t request = 0;
+  std::optional<JobId> job{};  // which waits by itself for the end, and may be over before
+  std::optional<PmixAsker> pmix{};
 };
 
-class ElasticDesk {
+class ElasticDesk : public AllocationServices {
  public:
-  ElasticDesk(ElasticConfig config, Roster& roster, JobBoard& jobs, TimerBook& timers,
-              EventLog& events, Actions& out);
+  ElasticDesk(ElasticConfig config, Roster& roster, JobBoard& jobs, DaemonPort& daemons,
+              TimerBook& timers, EventLog& events, Actions& out);
 
   void set_now(std::uint64_t now_ms) { now_ms_ = now_ms; }
 
@@ -49,9 +60,20 @@ class ElasticDesk {
   void grow(const ChangeAsker& asker, const wire::GrowRequest& request);
   void shrink(const ChangeAsker& asker, const wire::ShrinkRequest& request);
   void client_gone(ClientId client);
+  // For a job that waits for nodes, also where the DVM is not elastic. One after the other: what
+  // two ask for at once comes once.
+  void extend_for(JobId job);
+
+  // ---- processes and tools ----
+  void allocate(const PmixAsker& asker, const wire::AllocationRequest& request) override;
+  void cancel_allocation(const Requester& from) override;
+  void on_proc_gone(const wire::ProcName& proc) override;
+  void on_nspace_gone(const std::string& nspace) override;
+  void on_daemon_gone(Rank daemon) override;
 
   // ---- resource managers ----
   void handle(const NodesGranted& event);
+  void handle(const TimeGranted& event);
   void handle(const NodesRefused& event);
   void handle(const NodesPushed& event);
   void handle(const NodesReclaimed& event);
@@ -72,15 +94,26 @@ class ElasticDesk {
   void end_all(const std::string& reason);
   void finish();
 
-  [[nodiscard]] bool idle() const { return campaigns_.empty() && asks_.empty(); }
+  [[nodiscard]] bool idle() const {
+    return campaigns_.empty() && asks_.empty() && extensions_.empty();
+  }
   [[nodiscard]] bool enabled() const { return config_.enabled; }
+  [[nodiscard]] const Sessions& sessions() const { return sessions_; }
   void describe(wire::StatusReply& out, std::uint64_t now_ms) const;
   // What these are waiting for, for somebody who waits for them.
   void explain(const std::vector<CampaignId>& ids, wire::ExplainReply& out) const;
+  // All that is known of a change, under way or one of the last that have ended, or of nodes that
+  // came together.
+  [[nodiscard]] Result<wire::ChangeReport> explain_change(std::uint32_t number) const;
+  [[nodiscard]] Result<wire::AllocationReport> explain_allocation(const std::string& name) const;
+  // Whether its resource managers are being asked to take back what is theirs.
+  [[nodiscard]] bool is_returning(CampaignId id) const;
   struct Counts {
     std::uint64_t grows = 0;
     std::uint64_t shrinks = 0;
     std::uint64_t rollbacks = 0;
+    std::uint64_t lease_warnings = 0;
+    std::uint64_t lease_ends = 0;
   };
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
@@ -89,74 +122,185 @@ class ElasticDesk {
     kStarting,     // grow: daemons report
     kWiring,       // … and everybody acknowledges them
     kRollingBack,  // … or what was started ends
-    kWaiting,      // shrink: for the end of a grow that brings some of its nodes
-    kEnding,       // … of processes
+    kWaiting,      // both: for the end of a grow that brings some of its nodes
+    kEnding,       // shrink: of processes
     kDeparting,    // … of daemons
     kReturning,    // both: resource managers take back what is theirs
   };
+  enum class Trigger : std::uint8_t { kRequest, kPush, kReclaim, kLease };
   struct Outcome {
     std::optional<ChangeFailure> failure{};
     std::string text{};
   };
+  // Where the nodes of a grow belong: to everybody, unless an allocation says otherwise.
+  struct Destination {
+    std::optional<Allocation> allocation{};  // without an id: a new one
+    std::vector<std::string> there{};        // nodes that the DVM has, and that are meant, too
+    std::set<Rank> awaited{};                // those of them that another grow is bringing
+  };
+  // What resource managers have granted.
+  struct Arrival {
+    std::vector<NodeRequest> nodes{};
+    Lease lease{};
+    Trigger trigger = Trigger::kRequest;
+  };
+  struct Step {
+    Phase phase;
+    std::uint64_t at_ms;
+  };
+  using Owners = std::map<std::string, std::string>;  // by node, who granted it; empty: not known
   struct Campaign {
     CampaignKind kind = CampaignKind::kGrow;
     ChangeAsker asker{};
     std::string allocation{};
     std::vector<std::string> nodes{};
-    std::set<Rank> ranks{};  // of a shrink
-    std::set<Rank> own{};    // of these, who are not leaving for another shrink already
+    std::set<Rank> ranks{};               // of a shrink; of a grow: that another one brings
+    std::vector<NodeRequest> to_start{};  // of a grow that waits for these
+    std::set<Rank> own{};  // of these, who are not leaving for another shrink already
     Phase phase = Phase::kStarting;
     std::uint64_t began_ms = 0;
     std::size_t reports = 0;
     bool hurried = false;  // its daemons were told to end by their launcher
     Outcome outcome{};
+    bool founds = false;     // grow: of a new allocation, which is nothing if it fails
+    std::set<Rank> taken{};  // grow: out of the default session, until it fails
+    std::string ends{};      // shrink: the allocation that is over when it is done
+    Trigger trigger = Trigger::kRequest;
+    Owners owners{};                     // of the nodes that go back at its end
+    std::set<std::string> unanswered{};  // resource managers that were offered their share
+    std::vector<Step> way{};             // the last one is where it is
+    std::uint64_t until_ms = 0;          // its phase lasts no longer; 0: no limit
   };
   struct Ask {
     ChangeAsker asker;
+    Destination to{};
+    std::string allocation{};  // that is to stay longer; empty: nodes are asked for
+    std::uint32_t warn_ms = 0;
+    std::string words{};  // what is asked for
+    std::uint64_t asked_ms = 0;
+  };
+  // Who is released.
+  struct Choice {
+    std::set<Rank> ranks{};
+    std::string ends{};  // the allocation that is over with it; empty: none
+  };
+  // That of an allocation whose nodes may stay for a time only.
+  struct HeldLease {
+    std::uint32_t number = 0;  // of its timer
+    ChangeAsker asker{};       // is to be warned
+    std::uint64_t ends_ms = 0;
+    std::uint32_t warn_ms = 0;
+    bool warned = false;
   };
 
+  [[nodiscard]] Status may_act() const;
   [[nodiscard]] Status may_change() const;
   void refuse(const ChangeAsker& asker, const Error& why);
   void reply(const ChangeAsker& asker, wire::ClientReply reply);
   void tell(const Campaign& campaign, std::string text);
   void answer_begun(const Campaign& campaign, bool complete);
-  void begin_grow(const ChangeAsker& asker, std::vector<NodeRequest> nodes);
-  void begin_shrink(const ChangeAsker& asker, std::set<Rank> ranks, std::string allocation);
+  // Of whoever may act.
+  void ask_for_nodes(const ChangeAsker& asker, const wire::GrowRequest& request, Destination to);
+  [[nodiscard]] Status may_still_join(const Destination& to) const;
+  void begin_ask(Ask ask);
+  void begin_grow(const ChangeAsker& asker, Arrival arrival, const Destination& to);
+  void release(const ChangeAsker& asker, const wire::ShrinkRequest& request);
+  void begin_shrink(const ChangeAsker& asker, Choice choice, std::string allocation,
+                    Trigger trigger = Trigger::kRequest);
+  [[nodiscard]] Result<std::vector<wire::HostRequest>> not_there(
+      const google::protobuf::RepeatedPtrField<wire::HostRequest>& hosts) const;
+  void ask_for_jobs();
+  void ask_for(JobId job, const wire::JobSpec& spec);
+  // `own`: the grow that begins for it.
+  void answer_job(JobId job, std::optional<CampaignId> own);
   CampaignId open(Campaign campaign);
   std::string next_allocation();
 
-  [[nodiscard]] Result<std::set<Rank>> choose(const wire::ShrinkRequest& request) const;
-  [[nodiscard]] Result<std::set<Rank>> choose_by_count(std::uint32_t count) const;
-  [[nodiscard]] Result<std::set<Rank>> choose_by_name(const wire::ShrinkRequest& request) const;
+  // ---- processes and tools ----
+  [[nodiscard]] Result<Allocation> destination_of(const PmixAsker& asker,
+                                                  const wire::AllocationRequest& request) const;
+  void allocate_nodes(const PmixAsker& asker, const wire::AllocationRequest& request);
+  void release_nodes(const PmixAsker& asker, const wire::AllocationRequest& request);
+  void take_back_request(const PmixAsker& asker);
+  void answer_allocation(const PmixAsker& asker, const std::string& allocation, bool complete);
+  void tell_of_end(const PmixAsker& asker, const Campaign& campaign, const std::string& text);
+  template <class Meant>
+  void forget_askers(const Meant& meant);
+  [[nodiscard]] bool may_release(const ChangeAsker& asker, const Node& node) const;
+
+  [[nodiscard]] Result<Choice> choose(const ChangeAsker& asker,
+                                      const wire::ShrinkRequest& request) const;
+  [[nodiscard]] Result<Choice> choose_by_count(const ChangeAsker& asker, std::uint32_t count) const;
+  [[nodiscard]] Result<Choice> choose_by_name(const ChangeAsker& asker,
+                                              const wire::ShrinkRequest& request) const;
+  [[nodiscard]] Result<Choice> choose_by_allocation(const ChangeAsker& asker,
+                                                    const std::string& id) const;
   [[nodiscard]] std::set<Rank> living(const std::set<Rank>& ranks) const;
   bool advance(CampaignId id, Campaign& campaign);
+  bool begin_starting(CampaignId id, Campaign& campaign);
+  void fail_grow(CampaignId id, Campaign& campaign, Outcome outcome, const std::string& reason);
+  void fail_those_that_wait_for(const Campaign& failed);
   bool begin_leaving(CampaignId id, Campaign& campaign);
   void order(CampaignId id, Campaign& campaign);
   void have_left(CampaignId id, Campaign& campaign);
   void on_phase_timeout(CampaignId id, Campaign& campaign);
 
+  // ---- resource managers ----
+  static Owners owners_of(const std::vector<NodeRequest>& nodes);
+  [[nodiscard]] std::vector<std::string> share_of(const std::string& manager,
+                                                  const Owners& owners) const;
   void give_back(CampaignId id, Campaign& campaign);
+  void give_back_at_once(const std::vector<NodeRequest>& nodes);
+  void note_not_taken(const std::string& manager, const Campaign& campaign, const char* verdict);
+  void end_without_answers(CampaignId id, const Campaign& campaign);
+
+  // ---- leases ----
+  void extend(const ChangeAsker& asker, const wire::GrowRequest& request);
+  void begin_lease(const ChangeAsker& asker, const std::string& allocation, const Lease& lease);
+  void arm_lease(const HeldLease& lease);
+  void on_lease_timer(std::uint32_t number);
+  void warn(const std::string& allocation, HeldLease& lease);
+  [[nodiscard]] std::set<Rank> staying(const std::string& allocation) const;
+  [[nodiscard]] std::uint64_t lease_left_ms(const std::string& allocation) const;
+
   void end(CampaignId id);
+  void go(CampaignId id, Campaign& campaign, Phase phase);
   void enter(CampaignId id, Campaign& campaign, Phase phase, std::uint32_t limit_ms);
+  void remember(CampaignId id, const Campaign& campaign, const wire::ChangeEnded& end);
   [[nodiscard]] std::vector<std::string> missing(CampaignId id, const Campaign& campaign) const;
   [[nodiscard]] std::string waits(CampaignId id, const Campaign& campaign) const;
+  void describe(CampaignId id, const Campaign& campaign, std::uint64_t now_ms,
+                wire::CampaignStatus& out) const;
+  void describe_allocations(wire::StatusReply& out, std::uint64_t now_ms) const;
+  [[nodiscard]] wire::ChangeReport report(CampaignId id, const Campaign& campaign) const;
+  void add_waits(CampaignId id, const Campaign& campaign, wire::ChangeReport& out) const;
+  void add_waits_of_shrink(const Campaign& campaign, wire::ChangeReport& out) const;
 
   ElasticConfig config_;
   Roster& roster_;
   JobBoard& jobs_;
+  DaemonPort& daemons_;
   TimerBook& timers_;
   EventLog& events_;
   Actions& out_;
   Notes notes_;
+  Sessions sessions_;
   std::map<CampaignId, Campaign> campaigns_;
   std::map<std::uint32_t, Ask> asks_;
+  std::deque<JobId> extensions_;             // jobs that have not asked yet
+  std::map<std::string, HeldLease> leases_;  // by allocation
+  std::deque<wire::ChangeReport> past_;      // changes that have ended, the newest last
   std::uint32_t last_ask_ = 0;
   std::uint32_t last_campaign_ = kFirstStart.value();
   std::uint32_t last_allocation_ = 0;
+  std::uint32_t last_lease_ = 0;
   Counts counts_;
   std::uint64_t now_ms_ = 0;
   bool ending_ = false;
 };
+
+// "starting" and the like, by the number of the phase.
+const char* change_phase_name(std::size_t phase);
 
 // "cannot-start" and the like.
 const char* change_failure_name(ChangeFailure cause);

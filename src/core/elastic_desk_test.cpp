@@ -186,6 +186,97 @@ TEST(ElasticDesk, NodesThatAreThereAlreadyAreCompleteAtOnce) {
   EXPECT_TRUE(rig.head.elastic().idle());
 }
 
+// row:E14
+TEST(ElasticDesk, JobsThatAreReleasedTogetherDoNotTakeEachOthersPlaces) {
+  ElasticRig rig(2);  // with two slots each
+  const auto first = rig.begin_grow(1);
+  for (int i = 0; i < 3; ++i) rig.submit(kUser, job_spec(2));
+  rig.report_of(first, 2);
+  rig.attach_at(first);
+  rig.acknowledge(1);
+  rig.acknowledge(2);
+  EXPECT_EQ(launched_on(rig.seen), (std::set<std::uint32_t>{1, 2, 3}));
+  EXPECT_THAT(endings(rig.seen), IsEmpty());
+}
+
+class GrowOfTheSameNode : public ::testing::Test {
+ public:
+  // v2 is on its way when somebody else asks for it, and v3 as well if there are `more`.
+  void ask_again(bool more) {
+    first = rig.begin_grow(1);
+    wire::ClientRequest message;
+    message.mutable_grow()->add_hosts()->set_node("v2");
+    if (more) message.mutable_grow()->add_hosts()->set_node("v3");
+    rig.request(8, std::move(message));
+    if (more) rig.grant(2, 1);
+    rig.seen.clear();
+  }
+  void v2_comes() {
+    rig.report_of(first, 2);
+    rig.attach_at(first);
+    rig.acknowledge(1);
+  }
+  ElasticRig rig{1};
+  std::uint32_t first = 0;
+};
+
+// row:E14 row:C2
+TEST_F(GrowOfTheSameNode, IsDoneWhenTheOtherIs) {
+  ask_again(false);
+  EXPECT_THAT(outcomes(rig.seen), IsEmpty());
+  v2_comes();
+  ASSERT_EQ(outcomes(rig.seen).size(), 2U);
+  EXPECT_TRUE(outcomes(rig.seen)[0].done() && outcomes(rig.seen)[1].done());
+  EXPECT_TRUE(rig.head.elastic().idle());
+}
+
+// row:E14 row:C3
+TEST_F(GrowOfTheSameNode, FailsWithTheOther) {
+  ask_again(false);
+  rig.submit(kUser, job_spec(1));
+  rig.on(DaemonLaunchFailed{Rank(first), "no"});
+  for (const auto& offer : all_of<ReturnNodes>(rig.seen)) rig.answer(offer);
+  ASSERT_EQ(outcomes(rig.seen).size(), 2U);
+  for (const auto& outcome : outcomes(rig.seen)) EXPECT_EQ(outcome.cause(), "cannot-start");
+  EXPECT_EQ(endings(rig.seen).size(), 1U);
+  EXPECT_TRUE(rig.head.elastic().idle());
+}
+
+TEST_F(GrowOfTheSameNode, StartsWhatIsItsOwnWhenTheOtherIsDone) {
+  ask_again(true);
+  EXPECT_THAT(all_of<LaunchDaemons>(rig.seen), IsEmpty());
+  v2_comes();
+  ASSERT_EQ(all_of<LaunchDaemons>(rig.seen).size(), 1U);
+  EXPECT_EQ(all_of<LaunchDaemons>(rig.seen)[0].targets[0].node, "v3");
+  rig.report_of(first + 1, 3);
+  rig.attach_at(first + 1);
+  rig.acknowledge(1);
+  rig.acknowledge(first);
+  EXPECT_EQ(outcomes(rig.seen).size(), 2U);
+  EXPECT_THAT(rig.names(), ElementsAre("v1", "v2", "v3"));
+}
+
+TEST_F(GrowOfTheSameNode, GivesBackWhatIsItsOwnIfTheOtherFails) {
+  ask_again(true);
+  rig.on(DaemonLaunchFailed{Rank(first), "no"});
+  std::set<std::string> returned;
+  for (const auto& back : all_of<ReturnNodes>(rig.seen)) {
+    returned.insert(back.nodes.begin(), back.nodes.end());
+    rig.on(ReturnAnswered{back.number, back.manager});
+  }
+  EXPECT_EQ(returned, (std::set<std::string>{"v2", "v3"}));
+  EXPECT_EQ(outcomes(rig.seen).size(), 2U);
+  EXPECT_TRUE(rig.head.elastic().idle());
+}
+
+// row:E15
+TEST_F(GrowOfTheSameNode, EndsWithTheDvm) {
+  ask_again(true);
+  rig.on(EndRequested{"enough"});
+  ASSERT_EQ(outcomes(rig.seen).size(), 2U);
+  for (const auto& outcome : outcomes(rig.seen)) EXPECT_EQ(outcome.cause(), "dvm-ends");
+}
+
 TEST(ElasticDesk, PushedNodesGrowTheDvmWithoutAnAsker) {
   ElasticRig rig(1);
   rig.on(NodesPushed{{{"v2", 2, HeadRig::incarnation(2)}}});

@@ -88,7 +88,10 @@ class ElasticRig : public HeadRig {
     for (const auto& node : nodes) message.mutable_shrink()->add_nodes(node);
     return request(client, std::move(message));
   }
-  Actions give_back() { return on(ReturnAnswered{all_of<ReturnNodes>(seen).back().number}); }
+  Actions give_back() { return answer(all_of<ReturnNodes>(seen).back()); }
+  Actions answer(const ReturnNodes& offer, ReturnVerdict verdict = ReturnVerdict::kTaken) {
+    return on(ReturnAnswered{offer.number, offer.manager, verdict});
+  }
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> out;
     for (const auto& [rank, node] : head.roster().nodes()) out.push_back(node.name);

@@ -4,64 +4,93 @@
 #include <utility>
 
 #include "core/elastic_desk.hpp"
+#include "say/allocations.hpp"
 #include "say/elastic.hpp"
 
 namespace tide::core {
 
-namespace {
-
-bool is_up(const Node& node) {
-  return node.state == NodeState::kUp || node.state == NodeState::kSuspect;
-}
-
-}  // namespace
-
 // ---- the request ----
 
-// Those first that nobody uses, and of these the newest.
-Result<std::set<Rank>> ElasticDesk::choose_by_count(std::uint32_t count) const {
+// Of nodes that are everybody's, those first that nobody uses, and of these the newest.
+Result<ElasticDesk::Choice> ElasticDesk::choose_by_count(const ChangeAsker& asker,
+                                                         std::uint32_t count) const {
   std::vector<std::tuple<std::uint32_t, std::int64_t, Rank>> candidates;
+  bool some_are_others = false;
   for (const auto& [rank, node] : roster_.nodes()) {
-    if (is_up(node)) candidates.emplace_back(node.used, -std::int64_t{rank.value()}, rank);
+    if (!node.is_up() || !node.session.empty()) continue;
+    if (may_release(asker, node)) {
+      candidates.emplace_back(node.used, -std::int64_t{rank.value()}, rank);
+    } else {
+      some_are_others = true;
+    }
   }
+  if (count > candidates.size() && some_are_others)
+    return say::nodes_of_others(asker.pmix->who.nspace());
   if (count > candidates.size()) return say::too_few_nodes_to_release(count, candidates.size());
   std::ranges::sort(candidates);
-  std::set<Rank> out;
-  for (std::uint32_t i = 0; i < count; ++i) out.insert(std::get<Rank>(candidates[i]));
+  Choice out;
+  for (std::uint32_t i = 0; i < count; ++i) out.ranks.insert(std::get<Rank>(candidates[i]));
   return out;
 }
 
-Result<std::set<Rank>> ElasticDesk::choose_by_name(const wire::ShrinkRequest& request) const {
-  std::set<Rank> out;
+Result<ElasticDesk::Choice> ElasticDesk::choose_by_name(const ChangeAsker& asker,
+                                                        const wire::ShrinkRequest& request) const {
+  Choice out;
   for (const auto& name : request.nodes()) {
     const Node* node = roster_.find(name);
     if (node == nullptr) return say::no_such_node_to_release(name, roster_.remaining());
-    out.insert(node->rank);
+    if (!may_release(asker, *node)) return say::nodes_of_others(asker.pmix->who.nspace());
+    out.ranks.insert(node->rank);
   }
   return out;
 }
 
-Result<std::set<Rank>> ElasticDesk::choose(const wire::ShrinkRequest& request) const {
+// row:R15 what a reservation took out of the default session goes back there, and does not leave
+Result<ElasticDesk::Choice> ElasticDesk::choose_by_allocation(const ChangeAsker& asker,
+                                                              const std::string& id) const {
+  if (const Allocation* known = sessions_.resolve(id)) {
+    const bool may = !asker.pmix || known->owner == asker.pmix->who.nspace() ||
+                     (known->shared && asker.pmix->by_tool);
+    if (!may) return say::nodes_of_others(asker.pmix->who.nspace());
+    return Choice{sessions_.nodes_of(*known).brought, id};
+  }
+  Choice out;
+  for (const auto& [rank, node] : roster_.nodes()) {
+    if (node.allocation != id || (asker.pmix && !node.session.empty())) continue;
+    if (!may_release(asker, node)) return say::nodes_of_others(asker.pmix->who.nspace());
+    out.ranks.insert(rank);
+  }
+  if (out.ranks.empty()) return say::no_such_allocation(id);
+  return out;
+}
+
+Result<ElasticDesk::Choice> ElasticDesk::choose(const ChangeAsker& asker,
+                                                const wire::ShrinkRequest& request) const {
   const int ways = static_cast<int>(request.count() > 0) +
                    static_cast<int>(!request.nodes().empty()) +
                    static_cast<int>(!request.allocation().empty());
   if (ways != 1) return say::change_by_what(true);
-  if (request.count() > 0) return choose_by_count(request.count());
-  if (!request.nodes().empty()) return choose_by_name(request);
-  std::set<Rank> out;
-  for (const auto& [rank, node] : roster_.nodes()) {
-    if (node.allocation == request.allocation()) out.insert(rank);
-  }
-  if (out.empty()) return say::no_such_allocation(request.allocation());
-  return out;
+  if (request.count() > 0) return choose_by_count(asker, request.count());
+  if (!request.nodes().empty()) return choose_by_name(asker, request);
+  return choose_by_allocation(asker, request.allocation());
 }
 
 void ElasticDesk::shrink(const ChangeAsker& asker, const wire::ShrinkRequest& request) {
   if (const auto may = may_change(); !may) return refuse(asker, may.error());
-  auto chosen = choose(request);
-  if (!chosen) return refuse(asker, chosen.error());
-  const auto& named = request.allocation();
-  begin_shrink(asker, std::move(*chosen), named.empty() ? next_allocation() : named);
+  release(asker, request);
+}
+
+// row:C5 an allocation of which no node leaves is over at once
+void ElasticDesk::release(const ChangeAsker& asker, const wire::ShrinkRequest& request) {
+  auto choice = choose(asker, request);
+  if (!choice) return refuse(asker, choice.error());
+  const auto allocation = request.allocation().empty() ? next_allocation() : request.allocation();
+  if (choice->ranks.empty()) {
+    sessions_.end(choice->ends);
+    return answer_begun({.asker = asker, .allocation = allocation}, true);
+  }
+  if (const auto may = may_change(); !may) return refuse(asker, may.error());
+  begin_shrink(asker, std::move(*choice), allocation);
 }
 
 void ElasticDesk::handle(const NodesReclaimed& event) {
@@ -72,16 +101,19 @@ void ElasticDesk::handle(const NodesReclaimed& event) {
   }
   if (ranks.empty()) return;
   notes_.add(Subsystem::kRas, 0, "nodes are taken back: {}", event.reason);
-  begin_shrink({}, std::move(ranks), next_allocation());
+  begin_shrink({}, {std::move(ranks)}, next_allocation(), Trigger::kReclaim);
 }
 
-void ElasticDesk::begin_shrink(const ChangeAsker& asker, std::set<Rank> ranks,
-                               std::string allocation) {
+void ElasticDesk::begin_shrink(const ChangeAsker& asker, Choice choice, std::string allocation,
+                               Trigger trigger) {
+  sessions_.set_ending(choice.ends, true);
   Campaign campaign{.kind = CampaignKind::kShrink,
                     .asker = asker,
                     .allocation = std::move(allocation),
-                    .ranks = std::move(ranks),
-                    .phase = Phase::kWaiting};
+                    .ranks = std::move(choice.ranks),
+                    .phase = Phase::kWaiting,
+                    .ends = std::move(choice.ends),
+                    .trigger = trigger};
   for (const Rank rank : campaign.ranks) {
     campaign.nodes.push_back(roster_.nodes().at(rank).name);
   }
@@ -101,12 +133,11 @@ std::set<Rank> ElasticDesk::living(const std::set<Rank>& ranks) const {
 }
 
 void ElasticDesk::look() {
+  ask_for_jobs();
   bool moved = !campaigns_.empty();
   while (std::exchange(moved, false)) {
     std::vector<CampaignId> ids;
-    for (const auto& [id, campaign] : campaigns_) {
-      if (campaign.kind == CampaignKind::kShrink) ids.push_back(id);
-    }
+    for (const auto& [id, campaign] : campaigns_) ids.push_back(id);
     for (const CampaignId id : ids) {
       const auto found = campaigns_.find(id);
       if (found != campaigns_.end() && advance(id, found->second)) moved = true;
@@ -117,7 +148,9 @@ void ElasticDesk::look() {
 bool ElasticDesk::advance(CampaignId id, Campaign& campaign) {
   switch (campaign.phase) {
     case Phase::kWaiting:
-      return !ending_ && begin_leaving(id, campaign);
+      if (ending_) return false;
+      return campaign.kind == CampaignKind::kGrow ? begin_starting(id, campaign)
+                                                  : begin_leaving(id, campaign);
     case Phase::kEnding:
       if (ending_ || !jobs_.jobs_on(campaign.own).empty()) return false;
       order(id, campaign);
@@ -138,10 +171,15 @@ bool ElasticDesk::advance(CampaignId id, Campaign& campaign) {
 // with the shrink that came first
 bool ElasticDesk::begin_leaving(CampaignId id, Campaign& campaign) {
   campaign.own.clear();
+  campaign.owners.clear();
   for (const Rank rank : living(campaign.ranks)) {
     const Node& node = roster_.nodes().at(rank);
     if (node.state < NodeState::kUp) return false;
-    if (is_up(node)) campaign.own.insert(rank);
+    if (node.is_up()) campaign.own.insert(rank);
+  }
+  for (const Rank rank : campaign.own) {
+    const Node& node = roster_.nodes().at(rank);
+    campaign.owners.emplace(node.name, node.manager);
   }
   roster_.set_apart(campaign.own);
   jobs_.map_undecided_jobs();  // if one of them was under suspicion nobody waits for it any more
@@ -153,11 +191,13 @@ bool ElasticDesk::begin_leaving(CampaignId id, Campaign& campaign) {
 // row:S15
 void ElasticDesk::order(CampaignId id, Campaign& campaign) {
   campaign.own = living(campaign.own);
+  campaign.ranks = living(campaign.ranks);
   if (!campaign.own.empty()) {
     const auto ordered = roster_.order_to_leave(campaign.own);
     if (!ordered) {
       roster_.take_back(campaign.own);
       campaign.outcome = {ChangeFailure::kResources, say::shrink_failed(ordered.error().message)};
+      sessions_.set_ending(campaign.ends, false);
       jobs_.end_change(id, std::nullopt);
       return end(id);
     }
@@ -166,14 +206,15 @@ void ElasticDesk::order(CampaignId id, Campaign& campaign) {
 }
 
 void ElasticDesk::on_departed(const Node& node) {
-  for (const auto& [id, campaign] : campaigns_) {
-    if (!campaign.ranks.contains(node.rank)) continue;
-    tell(campaign, say::node_has_left(node.name, living(campaign.ranks).size()));
+  for (auto& [id, campaign] : campaigns_) {
+    if (campaign.kind == CampaignKind::kGrow || campaign.ranks.erase(node.rank) == 0) continue;
+    tell(campaign, say::node_has_left(node.name, campaign.ranks.size()));
   }
 }
 
 // row:E12 row:E13 the fence falls when they are gone from membership and book
 void ElasticDesk::have_left(CampaignId id, Campaign& campaign) {
+  sessions_.end(campaign.ends);
   jobs_.end_change(id, std::nullopt);
   give_back(id, campaign);
 }
@@ -183,11 +224,14 @@ void ElasticDesk::on_phase_timeout(CampaignId id, Campaign& campaign) {
     case Phase::kEnding:
       return order(id, campaign);
     case Phase::kDeparting:
-      if (std::exchange(campaign.hurried, true)) return roster_.give_up_departing(campaign.ranks);
+      if (std::exchange(campaign.hurried, true)) {
+        const auto ranks = campaign.ranks;  // which each departure makes fewer
+        return roster_.give_up_departing(ranks);
+      }
       roster_.end_departing(campaign.ranks);
       return enter(id, campaign, Phase::kDeparting, config_.departure_timeout_ms);
     case Phase::kReturning:
-      return end(id);
+      return end_without_answers(id, campaign);
     default:
       return;
   }

@@ -55,6 +55,27 @@ TEST(ElasticDesk, AnOrderThatCannotBeSentChangesNothing) {
   EXPECT_TRUE(rig.head.elastic().idle());
 }
 
+// row:S15 who is lost meanwhile is not taken for a full member
+TEST(ElasticDesk, WhoHasToStayIsStillUnderSuspicion) {
+  auto config = elastic_config();
+  config.roster.orders_fail = true;
+  ElasticRig rig(3, config);
+  rig.submit(kUser, job_spec(6));
+  for (const std::uint32_t rank : {1U, 2U, 3U}) rig.launched(rank, 1, {2 * rank - 2, 2 * rank - 1});
+  rig.on(LinkDown{LinkId(2), LinkEnd::kClosed, "reset"});
+  EXPECT_EQ(rig.state_of(2), NodeState::kSuspect);
+  rig.release({"v2", "v3"});
+  rig.on(LinkDown{LinkId(3), LinkEnd::kClosed, "reset"});
+  EXPECT_EQ(rig.state_of(3), NodeState::kLeaving);
+  rig.fire(TimerKind::kChange, 2);
+  ASSERT_EQ(outcomes(rig.seen).size(), 1U);
+  EXPECT_EQ(rig.state_of(2), NodeState::kSuspect);
+  EXPECT_EQ(rig.state_of(3), NodeState::kSuspect);
+  rig.now_ms += 3'600'000;
+  rig.fire(TimerKind::kSuspects);
+  EXPECT_EQ(rig.head.roster().nodes().size(), 1U) << "their time is over";
+}
+
 TEST(ElasticDesk, ProcessesOnReleasedNodesEndFirstAndAreNoSuccess) {
   ElasticRig rig(2);
   rig.submit(kUser, job_spec(4));
@@ -116,6 +137,15 @@ TEST_F(HeldBeforeLaunch, ItHasItsSlotsAndNothingElse) {
   wire::JobRef job;
   job.set_number(kHeld);
   EXPECT_EQ(rig.head.explain(job)->job().state(), "PRTE_JOB_STATE_WAITING_FOR_DAEMONS");
+}
+
+TEST_F(HeldBeforeLaunch, ItsMapIsSeenWithoutAQuestion) {
+  const auto held = rig.head.jobs().glance(JobId(kHeld));
+  ASSERT_TRUE(held);
+  EXPECT_EQ(held->state, JobState::kWaitingForDaemons);
+  EXPECT_THAT(held->mapped, ElementsAre(Rank(1), Rank(3), Rank(4)));
+  EXPECT_EQ(held->processes, 5U);
+  EXPECT_FALSE(rig.head.jobs().glance(JobId(kHeld + 1)));
 }
 
 // row:E11 row:E10 a grow does not keep it there
@@ -188,7 +218,7 @@ TEST(ElasticDesk, ANodeThatLeavesAlreadyIsOrderedOnce) {
   EXPECT_EQ(orders_to_leave(rig.seen).size(), 1U);
   rig.on(DaemonExited{Rank(2), "ended"});
   for (const auto& returned : all_of<ReturnNodes>(rig.seen)) {
-    rig.on(ReturnAnswered{returned.number});
+    rig.answer(returned);
   }
   EXPECT_EQ(outcomes(rig.seen).size(), 2U);
 }

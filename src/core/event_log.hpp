@@ -38,6 +38,11 @@ enum class EventKind : std::uint8_t {
   kShrinkBegun,
   kShrinkDone,
   kShrinkFailed,
+  kChangePhase,
+  kLeaseWarning,
+  kLeaseExtended,
+  kLeaseEnded,
+  kReturnFailed,
 };
 // "job-ended" and the like.
 const char* event_kind_name(EventKind kind);

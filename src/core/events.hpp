@@ -197,6 +197,8 @@ struct NodeRequest {
   bool watched = true;  // the launcher hears when its daemon ends, also once that is a member
   std::vector<std::string> aliases = {};  // other names and addresses of the same machine
   std::string allocation = {};            // that it comes with; empty: the first start
+  std::string session = {};               // the reservation it is for; empty: the default session
+  std::string manager = {};               // the resource manager that granted it
 };
 // The first start of the DVM: these nodes, and ready when all are wired.
 struct StartDvm {
@@ -204,23 +206,39 @@ struct StartDvm {
 };
 // ---- resource managers, at the head ----
 
+// How long nodes may stay, and how long before the end that is told; 0: no limit, no warning.
+struct Lease {
+  std::uint32_t time_ms = 0;
+  std::uint32_t warn_ms = 0;
+  bool operator==(const Lease&) const = default;
+};
 struct NodesGranted {  // answers AskForNodes
   std::uint32_t ask = 0;
   std::vector<NodeRequest> nodes;
+  Lease lease = {};
 };
-struct NodesRefused {  // answers AskForNodes
+struct TimeGranted {  // answers AskForTime: so much longer
+  std::uint32_t ask = 0;
+  std::uint32_t time_ms = 0;
+};
+struct NodesRefused {  // answers AskForNodes and AskForTime
   std::uint32_t ask = 0;
   Error error;
 };
 struct NodesPushed {  // given by a resource manager without having been asked
   std::vector<NodeRequest> nodes;
+  Lease lease = {};
 };
 struct NodesReclaimed {  // a resource manager wants them back
   std::vector<std::string> nodes;
   std::string reason;
 };
-struct ReturnAnswered {  // answers ReturnNodes: each resource manager has had its say
+// What a resource manager made of nodes that it was offered. Nothing depends on it.
+enum class ReturnVerdict : std::uint8_t { kTaken, kDeclined, kDeferred, kFailed };
+struct ReturnAnswered {  // answers ReturnNodes
   std::uint32_t number = 0;
+  std::string manager = {};
+  ReturnVerdict verdict = ReturnVerdict::kTaken;
 };
 
 // ---- launcher ----
@@ -270,9 +288,9 @@ using DaemonEvent =
 
 using HeadEvent =
     std::variant<LinkUp, LinkDown, ConnectFailed, MessageIn, TimerFired, StartDvm, NodesGranted,
-                 NodesRefused, NodesPushed, NodesReclaimed, ReturnAnswered, DaemonStarted,
-                 DaemonLaunchFailed, DaemonExited, ProbeAnswered, ClientMessage, ClientGone,
-                 ServicesStarted, ModexAsked, ServiceAsked, GuestRegistered, EventRaised,
-                 ToolArrived, ToolGone, OutputDelivered, EndRequested>;
+                 TimeGranted, NodesRefused, NodesPushed, NodesReclaimed, ReturnAnswered,
+                 DaemonStarted, DaemonLaunchFailed, DaemonExited, ProbeAnswered, ClientMessage,
+                 ClientGone, ServicesStarted, ModexAsked, ServiceAsked, GuestRegistered,
+                 EventRaised, ToolArrived, ToolGone, OutputDelivered, EndRequested>;
 
 }  // namespace tide::core

@@ -18,6 +18,7 @@ constexpr std::uint64_t kAckEvery = 64;
 HeadConfig with_limits(HeadConfig config) {
   const auto limit = config.overlay.message_limit;
   config.jobs.message_limit = limit;
+  config.jobs.elastic = config.elastic.enabled;
   // A client may send half as much as a daemon.
   const auto of_message = static_cast<std::uint32_t>(std::min<std::size_t>(limit / 4, UINT32_MAX));
   config.jobs.files.chunk_bytes = std::min(config.jobs.files.chunk_bytes, of_message);
@@ -32,8 +33,8 @@ HeadCore::HeadCore(HeadConfig config)
       roster_(config_.roster, overlay_, *this, timers_, out_),
       events_(config_.history_events, out_),
       jobs_(config_.jobs, roster_, *this, timers_, events_, out_),
-      elastic_(config_.elastic, roster_, jobs_, timers_, events_, out_),
-      services_(jobs_, *this, config_.overlay.message_limit),
+      elastic_(config_.elastic, roster_, jobs_, *this, timers_, events_, out_),
+      services_(jobs_, elastic_, *this, config_.overlay.message_limit),
       own_services_(kHeadRank, config_.dvm_id, *this, *this, timers_, out_,
                     config_.overlay.message_limit) {}
 
@@ -44,8 +45,10 @@ Actions HeadCore::on(const Event& event, std::uint64_t now_ms) {
   events_.set_now(now_ms);
   if (!exited_) {
     std::visit([this](const auto& e) { handle(e); }, event);
-    talk_to_itself();
-    elastic_.look();
+    do {
+      talk_to_itself();
+      elastic_.look();
+    } while (!to_itself_.empty() || !from_itself_.empty());
     tell_nodes();
     progress_end();
     events_.tell();
@@ -442,6 +445,8 @@ wire::StatusReply HeadCore::status(std::uint32_t history, std::uint64_t now_ms) 
     row->set_pid(node.pid);
     row->set_log(node.report.log());
     row->set_allocation(node.allocation);
+    row->set_reservation(node.session);
+    row->set_manager(node.manager);
     if (const auto parent = overlay_.membership().tree().parent(rank)) {
       row->set_parent(parent->value());
     }
@@ -462,8 +467,8 @@ void HeadCore::begin_end(const std::string& reason, bool force) {
     out_.emplace_back(timers_.arm(TimerKind::kEndingNews, config_.ending_news_ms));
   }
   forced_ = forced_ || force;
+  jobs_.end_all(reason, force);  // who is parked ends with the DVM, not with what it waits for
   elastic_.end_all(reason);
-  jobs_.end_all(reason, force);
   if (phase_ == Phase::kShuttingDown) kill_daemons();
 }
 
@@ -549,6 +554,7 @@ void HeadCore::finish(int status, std::string reason) {
   const auto unreached = roster_.unreached();
   if (!unreached.empty()) tell_who_waits(say::ended_without_word_from(unreached));
   elastic_.finish();
+  talk_to_itself();
   events_.add_of_dvm(EventKind::kDvmEnded, say::first_line(reason));
   events_.tell();
   for (const auto& [client, request] : waiting_for_end_) answer(client, request, ok_status());

@@ -61,6 +61,8 @@ class HeadCore : private OverlayListener,
   [[nodiscard]] const ElasticDesk& elastic() const { return elastic_; }
   // What is said of a job to whoever asks what it waits for.
   [[nodiscard]] Result<wire::ExplainReply> explain(const wire::JobRef& job) const;
+  // … or of a change of the DVM's size, or an allocation.
+  [[nodiscard]] Result<wire::ExplainReply> explain(const wire::ExplainQuery& query) const;
   // Everything that can be asked about, without what depends on the time.
   [[nodiscard]] wire::StatusReply status(std::uint32_t history, std::uint64_t now_ms) const;
 
@@ -145,6 +147,7 @@ class HeadCore : private OverlayListener,
   // DaemonPort
   void scatter(Slices slices, std::shared_ptr<const wire::LaunchCommon> launch,
                Bytes payload) override;
+  void extend_for(JobId job) override { elastic_.extend_for(job); }
   void on_job_gone(const std::string& nspace) override { services_.on_job_gone(nspace); }
   void on_share_ended(Rank rank, const std::string& nspace) override {
     services_.collectives().on_share_ended(rank, nspace);

@@ -18,7 +18,7 @@ void HeadCore::handle_watcher(const ClientMessage& event) {
   wire::ClientReply reply;
   reply.set_request(request.request());
   if (request.has_explain()) {
-    auto explained = explain(request.explain().job());
+    auto explained = explain(request.explain());
     if (!explained) return answer(event.client, request.request(), explained.error());
     *reply.mutable_explain() = std::move(*explained);
   } else {
@@ -27,6 +27,23 @@ void HeadCore::handle_watcher(const ClientMessage& event) {
     *reply.mutable_procs() = std::move(*listed);
   }
   out_.emplace_back(Reply{event.client, std::move(reply), {}});
+}
+
+Result<wire::ExplainReply> HeadCore::explain(const wire::ExplainQuery& query) const {
+  if (query.has_job()) return explain(query.job());
+  wire::ExplainReply out;
+  out.set_now_ms(now_ms_);
+  out.set_start_ms(events_.start_ms());
+  if (query.change() != 0) {
+    auto change = elastic_.explain_change(query.change());
+    if (!change) return change.error();
+    *out.mutable_change() = std::move(*change);
+  } else {
+    auto allocation = elastic_.explain_allocation(query.allocation());
+    if (!allocation) return allocation.error();
+    *out.mutable_allocation() = std::move(*allocation);
+  }
+  return out;
 }
 
 Result<wire::ExplainReply> HeadCore::explain(const wire::JobRef& job) const {

@@ -10,6 +10,7 @@
 #include "base/check.hpp"
 #include "core/placing.hpp"
 #include "core/pmix_words.hpp"
+#include "say/campaigns.hpp"
 #include "say/debugging.hpp"
 #include "say/running.hpp"
 #include "wire/exit_status.hpp"
@@ -146,6 +147,8 @@ void JobBoard::enter(Job& job) {
       return choose_daemons(job);
     case JobState::kLaunchDaemons:
       return local_launch_daemons(job);
+    case JobState::kDaemonsLaunched:
+      return await_daemons(job);
     case JobState::kDaemonsReported:
       return set_slots(job);
     case JobState::kVmReady:
@@ -190,6 +193,12 @@ void JobBoard::request_allocation(const Job& job) {
 }
 
 void JobBoard::allocate(Job& job) {
+  const bool asks = !job.spec.add_hosts().empty() || job.spec.has_activate();
+  if (asks && !job.spec.runtime().do_not_launch()) return daemons_.extend_for(job.id);
+  check_hosts(job);
+}
+
+void JobBoard::check_hosts(Job& job) {
   if (names_hosts(job.spec)) {
     wire::JobSpec chosen = job.spec;
     const auto there = choose_nodes(chosen, nodes_to_map(job.spec), Suspects::kAlways);
@@ -207,8 +216,11 @@ void JobBoard::choose_daemons(const Job& job) {
   go(job, JobState::kLaunchDaemons, "allocated");
 }
 
-// Every node of the DVM has its daemon.
+// row:L5 every node of the DVM has its daemon
 void JobBoard::local_launch_daemons(const Job& job) {
+  if (!job.awaited_grows.empty()) {
+    return go(job, JobState::kDaemonsLaunched, "the DVM grows by what it asked for");
+  }
   go(job, JobState::kDaemonsReported, "no new daemon is needed");
 }
 
@@ -241,23 +253,24 @@ void JobBoard::setup_job(Job& job) {
 void JobBoard::release_early_jobs() {
   for (const JobId id : std::exchange(early_, {})) {
     if (const Job* job = find(id)) go(*job, JobState::kInitComplete, "the DVM is ready");
+    run_transitions();  // one by one: the next must see the slots that this one takes
   }
-  run_transitions();
 }
 
 void JobBoard::map_undecided_jobs() {
   for (const JobId id : std::exchange(undecided_, {})) {
     Job* job = find(id);
     if (job != nullptr && job->state == JobState::kMap) map_job(*job);
+    run_transitions();
   }
-  run_transitions();
 }
 
 std::vector<MapNode> JobBoard::nodes_to_map(const wire::JobSpec& job) const {
   const bool by_name = names_hosts(job);  // else it needs none, and there may be very many
   std::vector<MapNode> nodes;
   for (const auto& [rank, node] : roster_.nodes()) {
-    if (node.state != NodeState::kUp && node.state != NodeState::kSuspect) continue;
+    if (!node.is_up()) continue;
+    if (!node.session.empty()) continue;  // every job is one of the default session
     nodes.push_back(MapNode{rank, node.name, node.slots, node.used, node.slot_source,
                             node.max_slots, node.state == NodeState::kSuspect,
                             by_name ? node.aliases : std::vector<std::string>()});
@@ -291,8 +304,9 @@ bool JobBoard::place_on_nodes(Job& job) {
     return false;
   }
   if (!placing.placed()) {
-    fail(job, JobState::kMapFailed, kExitMapFailed, explain_failure(job.spec, std::move(placing)),
-         0);
+    const bool none_now = config_.elastic && nodes.empty();
+    fail(job, JobState::kMapFailed, kExitMapFailed,
+         none_now ? say::no_nodes_now() : explain_failure(job.spec, std::move(placing)), 0);
     return false;
   }
   job.placements = std::move(placing.result.placements);

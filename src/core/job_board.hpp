@@ -34,6 +34,7 @@ struct JobBoardConfig {
   std::uint32_t history_jobs = 1000;
   std::size_t message_limit = kDefaultMessageLimit;
   bool launch_with_map = true;  // tell every daemon of a job where all its processes are
+  bool elastic = false;         // nodes may come again when all are gone
   bool one_shot = false;  // the DVM ends by itself when the jobs that were submitted have ended
   std::uint32_t trace_patience_ms = 30'000;  // for the stacks of a job whose time is over
   FileDeskConfig files{};
@@ -90,16 +91,34 @@ class JobBoard final : public JobServices, private FileDeskListener {
   // A node under suspicion is back or lost: jobs that waited for the outcome are mapped.
   void map_undecided_jobs();
   // ---- changes of the DVM's size ----
-  void begin_change(CampaignId campaign, CampaignKind kind) { fence_.open(campaign, kind); }
+  // `for_job`: a job asked for it.
+  void begin_change(CampaignId campaign, CampaignKind kind, bool for_job) {
+    fence_.open(campaign, kind, for_job ? std::optional(JobId(next_job_)) : std::nullopt);
+  }
   // Jobs that were held for it and for nothing else go on, or are given up with a grow that failed.
   void end_change(CampaignId campaign, const std::optional<std::string>& failure);
+  // What a job wants that waits for nodes; null if it does not, or not any more.
+  [[nodiscard]] const wire::JobSpec* waiting_for_nodes(JobId id) const;
+  // It has its nodes when these grows have ended; none: they are there.
+  void on_extended(JobId id, std::set<CampaignId> grows);
+  void on_not_extended(JobId id, const Error& why);
   // Ends the processes that are on these nodes.
   void end_processes_on(const std::set<Rank>& ranks);
   // Jobs that have something there which has not ended.
   [[nodiscard]] std::vector<std::string> jobs_on(const std::set<Rank>& ranks) const;
+  // Processes there that have not ended, the first ones.
+  struct ProcessThere {
+    JobId job;
+    ProcRank rank;
+    std::string node;
+    std::uint32_t pid = 0;
+  };
+  [[nodiscard]] std::vector<ProcessThere> processes_on(const std::set<Rank>& ranks) const;
   [[nodiscard]] const LaunchFence& fence() const { return fence_; }
-  // How many times jobs were held, and how many were launched.
+  // How many times jobs were held, went on, were given up with a grow; how many were launched.
   [[nodiscard]] std::uint64_t held() const { return held_; }
+  [[nodiscard]] std::uint64_t released() const { return released_; }
+  [[nodiscard]] std::uint64_t given_up() const { return given_up_; }
   [[nodiscard]] std::uint64_t launches() const { return launches_; }
 
   // Ends every job, with SIGKILL at once if forced.
@@ -123,6 +142,13 @@ class JobBoard final : public JobServices, private FileDeskListener {
   [[nodiscard]] Result<wire::ProcsReply> processes(const wire::ProcsQuery& query) const;
   // Numbers of the jobs that have not ended.
   [[nodiscard]] std::vector<JobId> unended_jobs() const;
+  // One of these as it is at the moment; nothing if there is no such job any more.
+  struct Glance {
+    JobState state = JobState::kInit;
+    std::set<Rank> mapped{};  // where it has processes, or is going to
+    std::size_t processes = 0;
+  };
+  [[nodiscard]] std::optional<Glance> glance(JobId id) const;
 
  private:
   struct Share {  // of one daemon in one job
@@ -177,6 +203,7 @@ class JobBoard final : public JobServices, private FileDeskListener {
   };
   enum class WaitsFor : std::uint8_t {
     kDvm,
+    kGrant,
     kFiles,
     kSuspects,
     kChange,
@@ -207,6 +234,7 @@ class JobBoard final : public JobServices, private FileDeskListener {
     std::optional<int> tolerated;  // the status of the first process that failed and ended nothing
     std::uint32_t more_tolerated = 0;
     std::uint32_t restarts = 0;
+    std::set<CampaignId> awaited_grows;  // that bring nodes which it asked for
     bool scattered = false;
     bool was_registered = false;
     bool was_ready_for_debug = false;
@@ -244,7 +272,9 @@ class JobBoard final : public JobServices, private FileDeskListener {
   void request_allocation(const Job& job);
   void allocate(Job& job);
   void choose_daemons(const Job& job);
+  void check_hosts(Job& job);
   void local_launch_daemons(const Job& job);
+  void await_daemons(const Job& job);
   void set_slots(const Job& job);
   void admit_to_mapping(const Job& job);
   [[nodiscard]] std::set<Rank> nodes_to_stage(const Job& job) const;
@@ -393,6 +423,8 @@ class JobBoard final : public JobServices, private FileDeskListener {
   bool closed_ = false;      // takes no more jobs
   std::uint32_t next_job_ = 1;
   std::uint64_t held_ = 0;
+  std::uint64_t released_ = 0;
+  std::uint64_t given_up_ = 0;
   std::uint64_t launches_ = 0;
   std::uint64_t now_ms_ = 0;
 };

@@ -484,6 +484,21 @@ TEST(JobBoard, EarlyJobsAreKept) {
   EXPECT_EQ(endings(rig.seen).size(), 1U);
 }
 
+// row:L9
+TEST(JobBoard, EarlyJobsDoNotTakeEachOthersPlaces) {
+  HeadRig rig(2);  // with two slots each
+  rig.start();
+  rig.submit(5, job_spec(2));
+  rig.submit(6, job_spec(2));
+  for (const std::uint32_t rank : {1U, 2U}) {
+    rig.link_up(rank);
+    rig.report(rank);
+  }
+  rig.attach(1);
+  EXPECT_EQ(downs(rig.attach(2)).size(), 2U) << "each on a node of its own";
+  EXPECT_TRUE(endings(rig.seen).empty());
+}
+
 TEST_F(JobBoardTest, InputAndCreditGoToTheRightDaemon) {
   auto spec = job_spec(3);
   spec.set_stdin_rank(2);

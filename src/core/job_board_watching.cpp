@@ -118,6 +118,15 @@ std::vector<JobId> JobBoard::unended_jobs() const {
   return out;
 }
 
+std::optional<JobBoard::Glance> JobBoard::glance(JobId id) const {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return std::nullopt;
+  const Job& job = found->second;
+  Glance out{.state = job.state, .processes = job.procs.size()};
+  for (const auto& [rank, share] : job.shares) out.mapped.insert(rank);
+  return out;
+}
+
 // ---- what it waits for ----
 
 std::vector<JobBoard::WaitsFor> JobBoard::waits_of(const Job& job) const {
@@ -125,6 +134,7 @@ std::vector<JobBoard::WaitsFor> JobBoard::waits_of(const Job& job) const {
     return std::ranges::find(list, id) != list.end();
   };
   if (job.state == JobState::kInit && waits(early_, job.id)) return {WaitsFor::kDvm};
+  if (waiting_for_nodes(job.id) != nullptr) return {WaitsFor::kGrant};
   if (fence_.parks(job.id)) return {WaitsFor::kChange};
   if (files_.wait_of(job.id)) return {WaitsFor::kFiles};
   if (job.state == JobState::kMap && waits(undecided_, job.id)) return {WaitsFor::kSuspects};
@@ -174,8 +184,9 @@ std::size_t JobBoard::stalled_streams(const Job& job) {
 namespace {
 
 // By WaitsFor.
-constexpr std::array kWaitWords = {"dvm",      "files",     "nodes",  "change", "launch", "reader",
-                                   "debugger", "processes", "stacks", "end",    "output", "head"};
+constexpr std::array kWaitWords = {"dvm",    "grant",  "files",    "nodes",     "change",
+                                   "launch", "reader", "debugger", "processes", "stacks",
+                                   "end",    "output", "head"};
 
 }  // namespace
 
@@ -229,7 +240,10 @@ void JobBoard::describe_wait(const Job& job, WaitsFor what, wire::ExplainReply& 
         if (node.state == NodeState::kLaunching) nodes.push_back(node.name);
       }
       return add(say::waits_for_dvm(nodes, roster_.nodes().size()), nodes);
+    case WaitsFor::kGrant:
+      return add(say::waits_for_grant(), nodes);
     case WaitsFor::kChange:
+      if (!job.awaited_grows.empty()) return add(say::waits_for_its_nodes(), nodes);
       return add(say::waits_for_changes(fence_.awaited_by(job.id).size()), nodes);
     case WaitsFor::kFiles:
       return describe_wait_for_files(job, out);

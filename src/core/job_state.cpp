@@ -108,6 +108,8 @@ constexpr std::array kEdges = {
     Edge{JobState::kLaunchDaemons, JobState::kDaemonsLaunched},
     Edge{JobState::kLaunchDaemons, JobState::kDaemonsReported},
     Edge{JobState::kDaemonsLaunched, JobState::kDaemonsReported},
+    Edge{JobState::kDaemonsLaunched, JobState::kWaitingForDaemons},
+    Edge{JobState::kWaitingForDaemons, JobState::kDaemonsReported},
     Edge{JobState::kDaemonsReported, JobState::kVmReady},
     Edge{JobState::kVmReady, JobState::kMap},
     Edge{JobState::kVmReady, JobState::kWaitingForDaemons},

@@ -55,6 +55,37 @@ TEST(LaunchFence, TheFirstCampaignThatEndsReleasesNobodyWhileAnotherGoesOn) {
   EXPECT_EQ(fence.close(kSecond, false, keeps).to_map, Jobs{kJob});
 }
 
+// row:E17 row:E6
+TEST(LaunchFence, AGrowThatAJobAskedForSparesWhoCameLater) {
+  LaunchFence fence;
+  fence.open(kFirst, CampaignKind::kGrow, kOther);
+  fence.park_before_map(kJob);
+  fence.park_before_map(kOther);
+  fence.park_before_map(JobId(3), {kFirst});
+  const auto released = fence.close(kFirst, true, keeps);
+  EXPECT_EQ(released.given_up, (Jobs{kJob, JobId(3)})) << "the last one asked for the same";
+  EXPECT_EQ(released.to_map, Jobs{kOther});
+}
+
+// row:E1
+TEST(LaunchFence, WhoIsHeldAloneHoldsNobodyElse) {
+  LaunchFence fence;
+  fence.hold_alone(kJob, {kFirst, kSecond});
+  fence.hold_alone(kOther, {kSecond});
+  EXPECT_FALSE(fence.holds_mapping());
+  EXPECT_TRUE(fence.parks(kJob));
+  EXPECT_EQ(fence.parked(), 2U);
+  EXPECT_EQ(fence.parked_for(kSecond).size(), 2U);
+  EXPECT_TRUE(fence.close(kFirst, false, keeps).extended.empty());
+  EXPECT_EQ(fence.awaited_by(kJob), std::vector<CampaignId>{kSecond});
+  EXPECT_EQ(fence.close(kSecond, false, keeps).extended, (Jobs{kJob, kOther}));
+  fence.hold_alone(kJob, {kFirst, kSecond});
+  EXPECT_EQ(fence.close(kFirst, true, keeps).given_up, Jobs{kJob});
+  fence.hold_alone(kJob, {kFirst});
+  fence.forget(kJob);
+  EXPECT_EQ(fence.parked(), 0U);
+}
+
 // row:E6
 TEST(LaunchFence, AFailedGrowTakesAlongWhoCameWhileItWasOpen) {
   LaunchFence fence;

@@ -30,8 +30,10 @@ void LocalRequests::handle(const ServiceAsked& event) {
     out_.emplace_back(AnswerService{event.ticket, std::move(answer)});
     return;
   }
-  if (event.request.publish().persistence() == wire::PERSIST_PROC && event.request.has_publish()) {
-    mortal_publishers_.insert(id_of(event.request.who()));
+  const bool publishes_for_life =
+      event.request.has_publish() && event.request.publish().persistence() == wire::PERSIST_PROC;
+  if (publishes_for_life || event.request.has_allocation()) {
+    missed_.insert(id_of(event.request.who()));
   }
   const std::uint32_t token = ++last_token_;
   requests_[token] = Asked{event.ticket, event.request.who()};
@@ -58,7 +60,7 @@ void LocalRequests::log(const ServiceAsked& event) {
 }
 
 void LocalRequests::on_proc_ended(const wire::ProcName& proc) {
-  if (mortal_publishers_.erase(id_of(proc)) == 0) return;
+  if (missed_.erase(id_of(proc)) == 0) return;
   wire::UpBody body;
   auto& request = *body.mutable_service_request();
   request.set_token(++last_token_);  // nobody waits for the answer
@@ -171,11 +173,11 @@ void LocalRequests::forget(const std::string& nspace) {
     give_up(entry.first);
     return true;
   });
-  std::erase_if(mortal_publishers_, [&](const ProcId& one) { return one.first == nspace; });
+  std::erase_if(missed_, [&](const ProcId& one) { return one.first == nspace; });
 }
 
 void LocalRequests::forget_tool(const wire::ProcName& tool) {
-  mortal_publishers_.erase(id_of(tool));
+  missed_.erase(id_of(tool));
   std::erase_if(requests_, [&](const auto& entry) {
     if (id_of(entry.second.who) != id_of(tool)) return false;
     give_up(entry.first);

@@ -32,7 +32,7 @@ class LocalRequests {
   void handle(const ModexFetched& event);
   bool handle_timer(TimerKind kind, std::uint32_t subject);
 
-  // What it published for as long as it lives goes with it.
+  // What it published for as long as it lives goes with it, and nothing is told to it any more.
   void on_proc_ended(const wire::ProcName& proc);
 
   // ---- from the head ----
@@ -44,7 +44,7 @@ class LocalRequests {
   // The tool has gone: what it asked for is not wanted any more.
   void forget_tool(const wire::ProcName& tool);
   [[nodiscard]] bool idle() const {
-    return requests_.empty() && modexes_.empty() && fetching_.empty() && mortal_publishers_.empty();
+    return requests_.empty() && modexes_.empty() && fetching_.empty() && missed_.empty();
   }
 
  private:
@@ -68,7 +68,9 @@ class LocalRequests {
   std::map<std::uint32_t, Asked> requests_;         // by token, which is also the timer's
   std::map<std::uint32_t, std::uint64_t> modexes_;  // tickets by token, which is also the timer's
   std::map<std::uint64_t, wire::ModexRequest> fetching_;
-  std::set<ProcId> mortal_publishers_;  // published something that goes with them
+  // The head wants to know of their end: they published something that goes with them, or are told
+  // of a change when it has ended.
+  std::set<ProcId> missed_;
   std::uint32_t last_token_ = 0;
   std::uint64_t last_fetch_ = 0;
 };

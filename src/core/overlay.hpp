@@ -148,6 +148,7 @@ class Overlay {
     Serial sent{0};                        // operations forwarded on it, for a child
     std::uint32_t moves = 0;               // of the child, when it came
     std::optional<wire::Attach> attach{};  // arrived before the peer's membership was known
+    bool unheard = false;                  // it said something before it was adopted
     bool overdue = false;                  // pending since before the last sweep
     bool lied = false;                     // and that was said once
     bool let_go = false;                   // it was told so

@@ -43,8 +43,9 @@ void Overlay::handle(const MessageIn& event) {
       return;
     case Role::kPending:
       // It waits to be adopted, and says this once: as good as said when it attached.
-      if (auto& attach = links_.at(event.link).attach; attach && event.message.has_operation_ack())
+      if (auto& attach = found->second.attach; attach && event.message.has_operation_ack())
         attach->set_acknowledged(event.message.operation_ack().serial());
+      if (event.message.has_up() || event.message.has_reduction()) found->second.unheard = true;
       if (is_head() && event.message.has_launch_failed()) {
         return listener_.on_launch_failed(peer, event.message.launch_failed());
       }
@@ -198,6 +199,7 @@ void Overlay::adopt(LinkId id, const wire::Attach& attach) {
   notes_.add(Subsystem::kRouted, 2, "adopted rank {}", link.peer.value());
   if (is_head()) listener_.on_adopted(link.peer);
   tell_way(id);
+  if (std::exchange(link.unheard, false)) send_resync(id);
   forward_operations();
   update_acknowledgement();
 }
@@ -294,11 +296,17 @@ void Overlay::forward_operations() {
       *message.mutable_operation() = operation;
       send(id, std::move(message));
       link.sent = Serial(operation.serial());
+      notes_.add(Subsystem::kRouted, 2, "operation {} goes down to rank {}", operation.serial(),
+                 rank.value());
     }
   }
 }
 
 void Overlay::after_membership_change(bool somebody_left) {
+  if (somebody_left) {
+    notes_.add(Subsystem::kRouted, 1, "the tree is repaired, {} times by now",
+               membership_.repairs());
+  }
   std::vector<LinkId> departed;
   for (const auto& [id, link] : links_) {
     const bool no_member = link.role == Role::kJoining || link.role == Role::kUnneeded;

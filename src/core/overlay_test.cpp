@@ -234,6 +234,21 @@ TEST(Overlay, AnAcknowledgementBeforeTheMembershipIsKnownCounts) {
   EXPECT_EQ(parent.overlay.completed(), Serial(1));
 }
 
+TEST(Overlay, WhatWasSaidBeforeTheMembershipIsKnownIsAskedForAgain) {
+  const auto resyncs = [](bool speaks) {
+    OverlayRig parent(Rank(1), 2);
+    meet_early(parent, 0);
+    wire::LinkMessage word;
+    word.mutable_up()->set_origin(3);
+    if (speaks) parent.overlay.handle(MessageIn{LinkId(2), word, {}});
+    tell_members(parent);
+    return std::ranges::count_if(all_of<Send>(parent.collect()), [](const Send& send) {
+      return send.link == LinkId(2) && send.message.has_resync();
+    });
+  };
+  EXPECT_EQ(resyncs(true), resyncs(false) + 1) << "beside the one for the new path of all";
+}
+
 TEST(Overlay, LinksWithoutAPurposeAreSweptAway) {
   OverlayNet net(1, 2);
   net.start();

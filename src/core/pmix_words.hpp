@@ -13,9 +13,17 @@ inline constexpr std::int32_t kEventReadyForDebug = -58;
 inline constexpr std::int32_t kEventJobEnd = -145;
 inline constexpr std::int32_t kEventGroupMemberFailed = -170;
 inline constexpr std::int32_t kEventJobStart = -191;
+inline constexpr std::int32_t kEventDvmIsReady = -195;
+inline constexpr std::int32_t kEventDvmModFailed = -196;
 inline constexpr std::int32_t kEventProcTerminated = -201;
 inline constexpr std::int32_t kEventProcAbortedBySignal = -402;
 inline constexpr std::int32_t kEventProcExitedNonzero = -404;
+
+inline constexpr std::int32_t kStatusTimeout = -24;
+inline constexpr std::int32_t kStatusUnreachable = -25;
+inline constexpr std::int32_t kStatusOutOfResource = -29;
+inline constexpr std::int32_t kStatusLostConnection = -61;
+inline constexpr std::int32_t kStatusFailedToLaunch = -181;
 
 inline constexpr const char* kFactNspace = "pmix.nspace";
 inline constexpr const char* kFactAffectedProc = "pmix.evproc";
@@ -25,6 +33,8 @@ inline constexpr const char* kFactText = "pmix.evtext";
 inline constexpr const char* kFactGroup = "pmix.grp.id";
 inline constexpr const char* kFactBreakpoint = "pmix.brkpnt";
 inline constexpr const char* kFactNonDefault = "pmix.evnondef";
+inline constexpr const char* kFactAllocation = "pmix.alloc.id";
+inline constexpr const char* kFactRequest = "pmix.alloc.reqid";
 
 // How PMIx calls the end of a job.
 constexpr std::int32_t term_status_of(JobState end) {

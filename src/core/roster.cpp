@@ -24,18 +24,33 @@ Node* Roster::find(Rank rank) {
 }
 
 const Node* Roster::find(const std::string& name) const {
-  const auto is_it = [&](const auto& entry) {
-    const Node& node = entry.second;
-    return node.name == name || std::ranges::find(node.aliases, name) != node.aliases.end();
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &nodes_.at(*found->second.begin());
+}
+
+void Roster::index(const Node& node) {
+  by_name_[node.name].insert(node.rank);
+  for (const auto& alias : node.aliases) by_name_[alias].insert(node.rank);
+}
+
+Node Roster::take_out(Rank rank) {
+  Node node = std::move(nodes_.extract(rank).mapped());
+  const auto forget = [this, rank](const std::string& name) {
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end()) return;
+    found->second.erase(rank);
+    if (found->second.empty()) by_name_.erase(found);
   };
-  const auto found = std::ranges::find_if(nodes_, is_it);
-  return found == nodes_.end() ? nullptr : &found->second;
+  forget(node.name);
+  for (const auto& alias : node.aliases) forget(alias);
+  departing_.erase(rank);
+  return node;
 }
 
 std::uint32_t Roster::total_slots() const {
   std::uint32_t sum = 0;
   for (const auto& [rank, node] : nodes_) {
-    if (node.state == NodeState::kUp || node.state == NodeState::kSuspect) sum += node.slots;
+    if (node.is_up()) sum += node.slots;
   }
   return sum;
 }
@@ -116,8 +131,10 @@ std::vector<Rank> Roster::suspect(const Suspicion& suspicion, std::uint64_t now_
 
 bool Roster::suspect_one(const Suspicion& suspicion, std::uint64_t now_ms, std::uint64_t until_ms) {
   Node* node = find(suspicion.rank);
-  if (node == nullptr || node->state != NodeState::kUp) return false;
-  node->state = NodeState::kSuspect;
+  if (node == nullptr || node->suspect_until_ms != 0) return false;
+  // One that is to leave is not given up for it, unless it has to stay after all.
+  if (node->state != NodeState::kUp && node->state != NodeState::kLeaving) return false;
+  if (node->state == NodeState::kUp) node->state = NodeState::kSuspect;
   node->suspected_ms = now_ms;
   node->suspect_until_ms = until_ms;
   node->suspicion = suspicion.reason;
@@ -140,8 +157,10 @@ void Roster::probe(Node& node) {
 
 bool Roster::heard_from(Rank rank) {
   Node* node = find(rank);
-  if (node == nullptr || node->state != NodeState::kSuspect) return false;
-  node->state = NodeState::kUp;
+  const bool suspected = node != nullptr && node->suspect_until_ms != 0;
+  if (!suspected || !(node->is_up() || node->state == NodeState::kLeaving)) return false;
+  node->suspect_until_ms = 0;
+  if (node->state == NodeState::kSuspect) node->state = NodeState::kUp;
   notes_.add(Subsystem::kErrmgr, 1, "node {} is back", node->name);
   return true;
 }
@@ -178,7 +197,7 @@ void Roster::on_daemon_exited(const DaemonExited& event) {
   Node* node = find(event.rank);
   if (node == nullptr) return;
   if (shutting_down_) {
-    nodes_.erase(event.rank);
+    take_out(event.rank);
     return;
   }
   if (start_of(*node) != nullptr) {
@@ -199,12 +218,11 @@ void Roster::declare_dead(const std::vector<std::pair<Rank, std::string>>& dead)
   RankSet ranks;
   std::vector<std::pair<Node, std::string>> lost;
   for (const auto& [rank, reason] : dead) {
-    auto found = nodes_.extract(rank);
-    if (!found) continue;
-    notes_.add(Subsystem::kErrmgr, 0, "node {} is lost: {}", found.mapped().name, reason);
+    if (!nodes_.contains(rank)) continue;
+    lost.emplace_back(take_out(rank), reason);
+    notes_.add(Subsystem::kErrmgr, 0, "node {} is lost: {}", lost.back().first.name, reason);
     out_.emplace_back(EndDaemon{rank});
     ranks.insert(rank);
-    lost.emplace_back(std::move(found.mapped()), reason);
   }
   if (lost.empty()) return;
   wire::Operation operation;

@@ -27,6 +27,7 @@ struct RosterConfig {
   std::uint32_t silence_ms = 10'000;    // a daemon whose way here is dead notices so late
   std::uint32_t probe_again_ms = 250;   // the port of one that dies is open a little longer
   std::string default_slots = "cores";  // cores, sockets, hwthreads or a number
+  bool orders_fail = false;             // for tests: no order to leave can be sent
   Verbosity verbosity{};
 };
 
@@ -51,6 +52,8 @@ struct Node {
   Incarnation incarnation;
   CampaignId campaign = kFirstStart;  // it was started by
   std::string allocation{};           // it came with; empty: the DVM was started with it
+  std::string session{};              // the reservation it is in; empty: the default session
+  std::string manager{};              // that granted it; empty: not known
   NodeState state = NodeState::kLaunching;
   bool watched = true;  // its launcher tells when it ends
   bool over = false;    // there is no process: it ended while the DVM started, or never was
@@ -70,6 +73,11 @@ struct Node {
   std::uint64_t suspect_until_ms = 0;
   Serial order{};      // of one that is departing
   Rank leaves_with{};  // … whose closed link stands for all of this group
+
+  // It has a daemon, and is not on its way out. One that is suspected may come back.
+  [[nodiscard]] bool is_up() const {
+    return state == NodeState::kUp || state == NodeState::kSuspect;
+  }
 };
 
 // What follows from changes in the book.
@@ -159,6 +167,7 @@ class Roster {
   }
   [[nodiscard]] Serial serial() const { return overlay_.membership().serial(); }
   [[nodiscard]] std::uint32_t total_slots() const;
+  [[nodiscard]] bool all_reported(CampaignId campaign) const;
   [[nodiscard]] std::vector<std::string> suspected() const;
   // While the DVM ends: those that have not ended yet will not be waited for.
   void give_up_the_unwatched();
@@ -201,6 +210,11 @@ class Roster {
 
   void note_departure(Rank rank);
 
+  // ---- the book ----
+  // Again if it has other names than before.
+  void index(const Node& node);
+  Node take_out(Rank rank);
+
   RosterConfig config_;
   Overlay& overlay_;
   RosterListener& listener_;
@@ -208,6 +222,8 @@ class Roster {
   Actions& out_;
   Notes notes_;
   std::map<Rank, Node> nodes_;
+  std::map<std::string, std::set<Rank>> by_name_;  // or another name of the same machine
+  std::set<Rank> departing_;                       // nodes in that state
   std::uint32_t next_rank_ = 1;
   std::map<CampaignId, Start> starts_;
   std::map<Rank, CampaignId> rolled_back_;  // daemons of failed grows that have not ended yet

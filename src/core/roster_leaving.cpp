@@ -28,16 +28,20 @@ Rank leader_of(Rank rank, const std::set<Rank>& leaving, const RoutingTree& tree
 void Roster::set_apart(const std::set<Rank>& ranks) {
   for (const Rank rank : ranks) {
     Node& node = nodes_.at(rank);
-    TIDE_CHECK(node.state == NodeState::kUp || node.state == NodeState::kSuspect);
+    TIDE_CHECK(node.is_up());
     node.state = NodeState::kLeaving;
   }
 }
 
-// If it is suspected for a reason that holds on, it will be again.
+// Who was under suspicion still is, and its time may be over.
 void Roster::take_back(const std::set<Rank>& ranks) {
   for (const Rank rank : ranks) {
     Node* node = find(rank);
-    if (node != nullptr && node->state == NodeState::kLeaving) node->state = NodeState::kUp;
+    if (node == nullptr || node->state != NodeState::kLeaving) continue;
+    node->state = node->suspect_until_ms == 0 ? NodeState::kUp : NodeState::kSuspect;
+    if (node->state == NodeState::kUp) continue;
+    probe(*node);
+    out_.emplace_back(timers_.arm(TimerKind::kSuspects, 0));
   }
 }
 
@@ -47,12 +51,13 @@ Status Roster::order_to_leave(const std::set<Rank>& ranks) {
   for (const Rank rank : ranks) left.insert(rank);
   *operation.mutable_membership()->mutable_left() = left.to_wire();
   operation.mutable_membership()->set_orderly(true);
-  if (!overlay_.fits(operation)) return say::order_too_large(ranks.size());
+  if (config_.orders_fail || !overlay_.fits(operation)) return say::order_too_large(ranks.size());
   const Serial order{overlay_.membership().serial().value() + 1};
   for (const Rank rank : ranks) {
     Node& node = nodes_.at(rank);
     TIDE_CHECK(node.state == NodeState::kLeaving);
     node.state = NodeState::kDeparting;
+    departing_.insert(rank);
     node.order = order;
     node.leaves_with = leader_of(rank, ranks, overlay_.membership().tree());
   }
@@ -71,19 +76,18 @@ void Roster::on_departed(Rank rank, bool let_go) {
     return;
   }
   std::vector<Rank> gone;
-  for (const auto& [one, node] : nodes_) {
-    const bool meant = one == rank || node.leaves_with == rank;
-    if (meant && node.state == NodeState::kDeparting && !node.watched) gone.push_back(one);
+  for (const Rank one : departing_) {
+    const Node& node = nodes_.at(one);
+    if ((one == rank || node.leaves_with == rank) && !node.watched) gone.push_back(one);
   }
   for (const Rank one : gone) note_departure(one);
 }
 
 void Roster::note_departure(Rank rank) {
-  const Node node = std::move(nodes_.extract(rank).mapped());
+  const Node node = take_out(rank);
   notes_.add(Subsystem::kPlm, 1, "node {} has left", node.name);
-  const bool last = std::ranges::none_of(nodes_, [&](const auto& entry) {
-    return entry.second.state == NodeState::kDeparting && entry.second.order == node.order;
-  });
+  const bool last = std::ranges::none_of(
+      departing_, [&](Rank one) { return nodes_.at(one).order == node.order; });
   if (last) overlay_.need_not_keep(node.order);
   listener_.on_departed(node);
 }

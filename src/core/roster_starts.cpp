@@ -73,12 +73,15 @@ void Roster::launch(CampaignId campaign, const std::vector<NodeRequest>& nodes,
               .incarnation = wanted.incarnation,
               .campaign = campaign,
               .allocation = wanted.allocation,
+              .session = wanted.session,
+              .manager = wanted.manager,
               .watched = wanted.watched,
               .aliases = wanted.aliases,
               .asked_slots = wanted.slots,
               .max_slots = wanted.max_slots};
     launch.targets.push_back(
         LaunchTarget{node.rank, node.name, node.incarnation, campaign.value()});
+    index(node);
     nodes_.emplace(node.rank, std::move(node));
   }
   if (config_.tree_launch && !nodes.empty()) {
@@ -138,6 +141,7 @@ void Roster::on_report(LinkId link, Rank rank, const wire::Report& report) {
   node->report = report;
   node->pid = report.pid();
   add_aliases(*node, report);
+  index(*node);
   start->book.reported(rank);
   notes_.add(Subsystem::kPlm, 1, "rank {} on node {} reported, pid {}", rank.value(), node->name,
              node->pid);
@@ -184,7 +188,8 @@ void Roster::unite_with_same_machine(const Node& node) {
   starts_.at(second.campaign).unneeded.emplace_back(*second.link, say::not_needed(kept.name));
   out_.emplace_back(Progress{say::same_machine(second.name, kept.name)});
   overlay_.keep_waiting(*second.link);
-  nodes_.erase(other);
+  take_out(second.rank);
+  index(kept);
 }
 
 void Roster::set_slots(Node& node) const {
@@ -297,13 +302,11 @@ void Roster::fail_start(CampaignId campaign, ChangeFailure cause, const std::str
 void Roster::roll_back(CampaignId campaign) {
   RankSet members;
   std::vector<Node> nodes;
-  for (auto entry = nodes_.begin(); entry != nodes_.end();) {
-    const auto next = std::next(entry);
-    if (entry->second.campaign == campaign) {
-      nodes.push_back(std::move(nodes_.extract(entry).mapped()));
-    }
-    entry = next;
+  std::vector<Rank> own;
+  for (const auto& [rank, node] : nodes_) {
+    if (node.campaign == campaign) own.push_back(rank);
   }
+  for (const Rank rank : own) nodes.push_back(take_out(rank));
   for (const auto& node : nodes) {
     if (node.state == NodeState::kWiring) {
       members.insert(node.rank);
@@ -342,20 +345,26 @@ void Roster::on_start_timer(CampaignId campaign) {
   const LaunchBook& book = found->second.book;
   const auto limit_ms = found->second.limit_ms;
   const auto silent = book.silent();
+  const bool grows = campaign != kFirstStart;
   if (book.has_failures()) {
     fail_start(campaign, found->second.cause,
                say::nodes_not_started(book.reasons(), book.size(), silent));
   } else if (silent.empty()) {
-    fail_start(campaign, ChangeFailure::kTimeLimit, say::daemons_not_wired_up(limit_ms));
+    fail_start(campaign, ChangeFailure::kTimeLimit, say::daemons_not_wired_up(grows, limit_ms));
   } else {
     fail_start(campaign, ChangeFailure::kTimeLimit,
-               say::daemons_did_not_report(limit_ms, say::name_list(silent)));
+               say::daemons_did_not_report(grows, limit_ms, say::name_list(silent)));
   }
 }
 
 std::vector<std::string> Roster::silent_of(CampaignId campaign) const {
   const auto found = starts_.find(campaign);
   return found == starts_.end() ? std::vector<std::string>() : found->second.book.silent();
+}
+
+bool Roster::all_reported(CampaignId campaign) const {
+  const auto found = starts_.find(campaign);
+  return found == starts_.end() || found->second.book.reports() == found->second.book.size();
 }
 
 void Roster::on_stranger_lost(Rank rank, const std::string& reason) {

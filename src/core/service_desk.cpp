@@ -6,8 +6,10 @@
 
 namespace tide::core {
 
-ServiceDesk::ServiceDesk(JobServices& jobs, DaemonPort& daemons, std::size_t message_limit)
+ServiceDesk::ServiceDesk(JobServices& jobs, AllocationServices& allocations, DaemonPort& daemons,
+                         std::size_t message_limit)
     : jobs_(jobs),
+      allocations_(allocations),
       daemons_(daemons),
       limit_(message_limit),
       collectives_(jobs, daemons, message_limit),
@@ -24,7 +26,7 @@ void ServiceDesk::on_request(Rank origin, const wire::ServiceRequest& request, c
     case wire::ServiceRequest::kPublish:
       return answer(daemons_, from, publish(origin, request));
     case wire::ServiceRequest::kUnpublish:
-      return answer(daemons_, from, board_.unpublish(request));
+      return unpublish(from, request);
     case wire::ServiceRequest::kLookup:
       return board_.lookup(from, request);
     case wire::ServiceRequest::kSpawn:
@@ -39,8 +41,9 @@ void ServiceDesk::on_request(Rank origin, const wire::ServiceRequest& request, c
       return jobs_.push(from, request, data);
     case wire::ServiceRequest::kJobInfo:
       return introduce(from, request.job_info().nspace());
-    case wire::ServiceRequest::kAllocation:  // is not for this desk
-    case wire::ServiceRequest::kLog:         // is taken care of where it is said
+    case wire::ServiceRequest::kAllocation:
+      return allocate(from, request);
+    case wire::ServiceRequest::kLog:  // is taken care of where it is said
     case wire::ServiceRequest::BODY_NOT_SET:
       return answer(daemons_, from, Error{ErrorCode::kInvalidArgument, "not a request"});
   }
@@ -56,9 +59,33 @@ Status ServiceDesk::publish(Rank origin, const wire::ServiceRequest& request) {
   return board_.publish(origin, request);
 }
 
+void ServiceDesk::unpublish(const Requester& from, const wire::ServiceRequest& request) {
+  if (request.unpublish().has_ended()) allocations_.on_proc_gone(request.who());
+  answer(daemons_, from, board_.unpublish(request));
+}
+
+bool ServiceDesk::is_tool_at(Rank daemon, const wire::ProcName& who) const {
+  const auto tool = tools_.find(id_of(who));
+  return tool != tools_.end() && tool->second == daemon;
+}
+
+// The end of a change is told where it was asked for, so that has to be where they are.
+void ServiceDesk::allocate(const Requester& from, const wire::ServiceRequest& request) {
+  const bool by_tool = is_tool_at(from.daemon, request.who());
+  wire::ProcNames who;
+  *who.add_names() = request.who();
+  const auto hosts = by_tool ? std::nullopt : jobs_.hosts_of(who);
+  if (!by_tool && (!hosts || !hosts->contains(from.daemon))) {
+    return answer(daemons_, from, Error{ErrorCode::kNotFound, "who asks is not known"});
+  }
+  const auto& wanted = request.allocation();
+  allocations_.allocate({request.who(), from, by_tool, wanted.request_id()}, wanted);
+}
+
 void ServiceDesk::on_cancel(Rank origin, const wire::ServiceCancel& cancel) {
   board_.cancel(Requester{origin, cancel.token()});
   jobs_.cancel_spawn(Requester{origin, cancel.token()});
+  allocations_.cancel_allocation(Requester{origin, cancel.token()});
 }
 
 void ServiceDesk::query(const Requester& from, const wire::Query& query) {
@@ -185,6 +212,7 @@ void ServiceDesk::on_tool_left(Rank origin, const wire::ToolLeft& left) {
 void ServiceDesk::drop_tool(ProcId tool) {
   tools_.erase(tool);
   board_.on_nspace_gone(tool.first);
+  allocations_.on_nspace_gone(tool.first);
   jobs_.on_tool_gone(proc_name(std::move(tool.first), tool.second));
 }
 
@@ -193,6 +221,7 @@ void ServiceDesk::drop_tool(ProcId tool) {
 void ServiceDesk::on_node_lost(Rank rank, const std::string& node) {
   collectives_.on_node_lost(rank, node);
   board_.on_daemon_lost(rank);
+  allocations_.on_daemon_gone(rank);
   for (auto& [nspace, daemons] : guests_) daemons.erase(rank);
   std::vector<ProcId> tools;
   for (const auto& [tool, daemon] : tools_) {
@@ -213,6 +242,7 @@ void ServiceDesk::on_node_lost(Rank rank, const std::string& node) {
 void ServiceDesk::on_job_gone(const std::string& nspace) {
   collectives_.on_job_gone(nspace);
   board_.on_nspace_gone(nspace);
+  allocations_.on_nspace_gone(nspace);
   if (const auto guests = guests_.extract(nspace); !guests.empty()) {
     wire::DownBody body;
     body.mutable_forget_guest()->set_nspace(nspace);

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "core/allocation_services.hpp"
 #include "core/collective_desk.hpp"
 #include "core/message_limit.hpp"
 #include "core/publish_board.hpp"
@@ -39,7 +40,7 @@ class JobServices : public ProcDirectory {
 
 class ServiceDesk {
  public:
-  ServiceDesk(JobServices& jobs, DaemonPort& daemons,
+  ServiceDesk(JobServices& jobs, AllocationServices& allocations, DaemonPort& daemons,
               std::size_t message_limit = kDefaultMessageLimit);
 
   void on_request(Rank origin, const wire::ServiceRequest& request, const Bytes& data);
@@ -69,7 +70,10 @@ class ServiceDesk {
   };
   using ModexKey = std::pair<Rank, std::uint64_t>;  // who asked, and its token
 
+  [[nodiscard]] bool is_tool_at(Rank daemon, const wire::ProcName& who) const;
   Status publish(Rank origin, const wire::ServiceRequest& request);
+  void unpublish(const Requester& from, const wire::ServiceRequest& request);
+  void allocate(const Requester& from, const wire::ServiceRequest& request);
   void query(const Requester& from, const wire::Query& query);
   void introduce(const Requester& from, const std::string& nspace);
   void answer_modex(const ModexKey& key, const Status& status, const Bytes& data);
@@ -77,6 +81,7 @@ class ServiceDesk {
   void drop_tool(ProcId tool);
 
   JobServices& jobs_;
+  AllocationServices& allocations_;
   DaemonPort& daemons_;
   std::size_t limit_;  // of one message
   CollectiveDesk collectives_;

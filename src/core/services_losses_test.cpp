@@ -143,6 +143,22 @@ TEST_F(ServicesLossesTest, WhatIsKeptForAsLongAsAProcessLivesGoesWithIt) {
   EXPECT_TRUE(daemon(1).services.idle());
 }
 
+// row:C4 who asked for a change and is gone is not told of its end
+TEST_F(ServicesLossesTest, TheEndOfAProcessThatAskedForNodesIsTold) {
+  wire::ServiceRequest request;
+  *request.mutable_who() = name_of("a", 0);
+  request.mutable_allocation()->set_what(wire::AllocationRequest::NEW);
+  daemon(1).services.handle(ServiceAsked{7, request, {}});
+  settle();
+  EXPECT_THAT(answers(1), SizeIs(1));
+  EXPECT_THAT(procs_gone, IsEmpty());
+  daemon(1).services.on_proc_ended(name_of("a", 0));
+  daemon(1).services.on_proc_ended(name_of("a", 0));
+  settle();
+  EXPECT_THAT(procs_gone, ElementsAre("a"));
+  EXPECT_TRUE(daemon(1).services.idle());
+}
+
 TEST_F(ServicesLossesTest, OneThatNeverEndsIsForgottenWithItsJob) {
   daemon(1).services.handle(
       ServiceAsked{7, publish(name_of("a", 0), "mine", wire::PERSIST_PROC), {}});

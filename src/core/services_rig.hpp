@@ -105,7 +105,10 @@ struct Daemon : private HeadPath {
 };
 
 // Job "a" has rank r on daemon r + 1, for three daemons; job "b" is on daemon 3 alone.
-class ServicesTest : public ::testing::Test, private JobServices, private DaemonPort {
+class ServicesTest : public ::testing::Test,
+                     private JobServices,
+                     private AllocationServices,
+                     private DaemonPort {
  protected:
   ServicesTest() {
     for (std::uint32_t rank = 1; rank <= 3; ++rank) {
@@ -183,6 +186,7 @@ class ServicesTest : public ::testing::Test, private JobServices, private Daemon
   [[nodiscard]] std::set<Rank> everybody() const override { return {Rank(1), Rank(2), Rank(3)}; }
   [[nodiscard]] bool reaches(Rank rank) const override { return !lost.contains(rank); }
   void on_share_ended(Rank, const std::string&) override {}
+  void extend_for(JobId) override {}
   void on_job_gone(const std::string&) override {}
 
   // JobServices
@@ -203,19 +207,27 @@ class ServicesTest : public ::testing::Test, private JobServices, private Daemon
   }
   Status pull(Rank, const wire::ServiceRequest&) override { return ok_status(); }
   void on_tool_gone(const wire::ProcName& tool) override { tools_gone.push_back(tool.nspace()); }
+  void allocate(const PmixAsker& asker, const wire::AllocationRequest&) override {
+    answer(*this, asker.from, ok_status());
+  }
+  void cancel_allocation(const Requester&) override {}
+  void on_proc_gone(const wire::ProcName& proc) override { procs_gone.push_back(proc.nspace()); }
+  void on_nspace_gone(const std::string&) override {}
+  void on_daemon_gone(Rank) override {}
   [[nodiscard]] wire::QueryReply reply_to(Rank, const wire::Question&) const override {
     return reply;
   }
 
  public:
   std::vector<std::string> tools_gone;
+  std::vector<std::string> procs_gone;  // of those who asked for something that they may miss
   const wire::ProcNames all_of_a = names_of({name_of("a", kAllRanks)});
   std::set<std::string> jobs_known{"a", "b"};
   wire::QueryReply reply;  // to every question
   std::set<Rank> lost;
   std::set<Rank> ended;  // all that was there has
   std::deque<Daemon> daemons;
-  ServiceDesk desk{*this, *this, kRigLimit};
+  ServiceDesk desk{*this, *this, *this, kRigLimit};
 };
 
 }  // namespace tide::core

@@ -36,6 +36,7 @@ enum class TimerKind : std::uint32_t {
   kChange,            // head, by campaign: its present phase must be over
   kGrant,             // head, by number: a resource manager must have answered
   kLeaving,           // overlay: ordered to leave, and nobody lets us go
+  kLease,             // head, by number: an allocation's warning, or its end
   kTraces,            // head, by job: stacks that have not come are not waited for any more
 };
 

@@ -84,7 +84,8 @@ int run_daemon(tide::exec::UniqueFd joined) {
                       .node = blob.node(),
                       .verbosity = tide::log_verbosity(*params)};
   if (auto started = tide::log_init(std::move(log)); !started) return fail(started.error().message);
-  tide::daemon::DaemonProgram program(blob, *params, std::move(*failpoints), std::move(joined));
+  tide::daemon::DaemonProgram program(blob, *params, failpoints->at(blob.node()),
+                                      std::move(joined));
   blob.mutable_key()->assign(blob.key().size(), '\0');
   const int status = program.run(blob, *params);
   tide::log_shutdown();

@@ -105,8 +105,9 @@ void CheckProgram::arm(Rank rank, std::uint32_t after_ms) {
 
 void CheckProgram::overdue(Rank rank) {
   if (!host(rank).settled) {
-    settle(rank, say::daemons_did_not_report(setup_.params.get_duration_ms("tide_start_timeout"),
-                                             host(rank).result.name));
+    settle(rank,
+           say::daemons_did_not_report(false, setup_.params.get_duration_ms("tide_start_timeout"),
+                                       host(rank).result.name));
   }
   launcher_.end(rank);
 }

@@ -25,13 +25,16 @@ namespace {
 
 constexpr auto kDirectoryLook = std::chrono::seconds(2);
 
-core::HeadConfig core_config(const HeadSetup& setup, const NodePlaces& places) {
+core::HeadConfig core_config(const HeadSetup& setup, const NodePlaces& places,
+                             const NodeSupply& supply) {
   auto config = rim::head_config(setup.params);
   config.dvm_id = config.jobs.dvm_id = setup.info.dvm_id;
   config.dvm_name = setup.info.name;
   config.jobs.one_shot = setup.options.one_shot;
+  config.roster.orders_fail = setup.failpoints.lookup("core.order_to_leave").has_value();
   config.roster.tree_launch =
       places.has_other_machines() && !setup.params.get_bool("plm_ssh_no_tree_spawn");
+  config.elastic.managers = supply.managers();
   return config;
 }
 
@@ -62,8 +65,8 @@ HeadProgram::HeadProgram(HeadSetup setup, Reports reports)
       places_(setup_.options, launch::ThisMachine::look()),
       supply_(setup_.options, places_),
       reports_(std::move(reports)),
-      core_(core_config(setup_, places_)),
-      host_(io_, core_, *this, setup_.failpoints,
+      core_(core_config(setup_, places_, supply_)),
+      host_(io_, core_, *this, setup_.failpoints.at("head"),
             static_cast<std::size_t>(setup_.params.get_int("tide_recorder_events")), counters_),
       timers_(io_, [this](core::TimerFired fired) { host_.post(fired); }),
       links_(io_, links_config(setup_), counters_,
@@ -125,7 +128,10 @@ Status HeadProgram::open_doors() {
 
 void HeadProgram::start_dvm() {
   core::StartDvm start;
-  for (const auto& place : places_.at_start()) start.nodes.push_back(node_request(place));
+  for (const auto& place : places_.at_start()) {
+    start.nodes.push_back(node_request(place));
+    start.nodes.back().manager = supply_.managers().front();
+  }
   host_.post(std::move(start));
   asio::post(io_, [this] { start_services(); });
 }
@@ -198,15 +204,18 @@ NodeSupply::View HeadProgram::view_of_nodes() const {
 void HeadProgram::ask_for_nodes(const core::AskForNodes& action) {
   auto granted = supply_.grant(action, view_of_nodes());
   if (granted) {
-    host_.post(core::NodesGranted{action.ask, std::move(*granted)});
+    host_.post(core::NodesGranted{action.ask, std::move(granted->nodes), granted->lease});
   } else {
     host_.post(core::NodesRefused{action.ask, granted.error()});
   }
 }
 
+// One that comes after the end of its change comes too late: what was not taken back in time was
+// free as if lost, and may have been granted anew.
 void HeadProgram::return_nodes(const core::ReturnNodes& action) {
-  supply_.take_back(action.nodes);
-  host_.post(core::ReturnAnswered{action.number});
+  const bool late = action.number != 0 && !core_.elastic().is_returning(CampaignId(action.number));
+  const auto verdict = late ? core::ReturnVerdict::kDeclined : supply_.take_back(action);
+  host_.post(core::ReturnAnswered{action.number, action.manager, verdict});
 }
 
 Status HeadProgram::carry_out(const wire::PoolOrder& order) {
@@ -219,7 +228,7 @@ Status HeadProgram::carry_out(const wire::PoolOrder& order) {
   } else {
     auto nodes = supply_.push(order, view_of_nodes());
     if (!nodes) return nodes.error();
-    host_.post(core::NodesPushed{std::move(*nodes)});
+    host_.post(core::NodesPushed{std::move(nodes->nodes), nodes->lease});
   }
   return ok_status();
 }
@@ -244,6 +253,8 @@ void HeadProgram::perform(core::Action action) {
           launch_daemons(a);
         } else if constexpr (std::is_same_v<T, core::AskForNodes>) {
           ask_for_nodes(a);
+        } else if constexpr (std::is_same_v<T, core::AskForTime>) {
+          host_.post(core::TimeGranted{a.ask, supply_.more_time(a)});
         } else if constexpr (std::is_same_v<T, core::ReturnNodes>) {
           return_nodes(a);
         } else if constexpr (std::is_same_v<T, core::EndDaemon>) {
@@ -279,6 +290,10 @@ void HeadProgram::fail(core::Action action) {
     }
   } else if (const auto* ask = std::get_if<core::AskForNodes>(&action)) {
     host_.post(core::NodesRefused{ask->ask, say::resource_manager_failed("failpoint")});
+  } else if (const auto* time = std::get_if<core::AskForTime>(&action)) {
+    host_.post(core::NodesRefused{time->ask, say::resource_manager_failed("failpoint")});
+  } else if (const auto* back = std::get_if<core::ReturnNodes>(&action)) {
+    host_.post(core::ReturnAnswered{back->number, back->manager, core::ReturnVerdict::kFailed});
   }
 }
 
@@ -342,6 +357,10 @@ void HeadProgram::reply_status(core::ReplyStatus action) {
   counters_.gauge("elastic.grows").set(static_cast<std::int64_t>(changes.grows));
   counters_.gauge("elastic.shrinks").set(static_cast<std::int64_t>(changes.shrinks));
   counters_.gauge("elastic.rollbacks").set(static_cast<std::int64_t>(changes.rollbacks));
+  counters_.gauge("elastic.lease_warnings").set(static_cast<std::int64_t>(changes.lease_warnings));
+  counters_.gauge("elastic.lease_ends").set(static_cast<std::int64_t>(changes.lease_ends));
+  counters_.gauge("jobs.released").set(static_cast<std::int64_t>(core_.jobs().released()));
+  counters_.gauge("jobs.given_up").set(static_cast<std::int64_t>(core_.jobs().given_up()));
   counters_.gauge("jobs.held").set(static_cast<std::int64_t>(core_.jobs().held()));
   counters_.gauge("jobs.submitted").set(static_cast<std::int64_t>(core_.jobs().submitted()));
   for (const auto& counter : counters_.snapshot()) {

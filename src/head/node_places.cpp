@@ -11,7 +11,7 @@ namespace tide::head {
 NodePlaces::NodePlaces(const HeadOptions& options, launch::ThisMachine machine)
     : machine_(std::move(machine)),
       virtual_(options.hosts.empty()),
-      may_get_others_(options.elastic && !options.hosts.empty()) {
+      may_get_others_(!options.hosts.empty()) {
   for (const auto& host : options.hosts) add(host);
   const std::uint32_t nodes = virtual_ ? options.nodes : 0;
   for (std::uint32_t i = 1; i <= nodes + options.pool_nodes; ++i) {

@@ -32,7 +32,7 @@ class NodePlaces {
     return std::span(places_).first(at_start_);
   }
   [[nodiscard]] const std::vector<NodePlace>& all() const { return places_; }
-  // There are some, or may be: whoever names hosts can name others for an elastic DVM later.
+  // There are some, or may be: whoever names hosts can name others later, for a grow or a job.
   [[nodiscard]] bool has_other_machines() const { return on_others_ > 0 || may_get_others_; }
   [[nodiscard]] std::size_t on_other_machines() const { return on_others_; }
   // All are nodes of this machine that only look like several.

@@ -1,8 +1,10 @@
-// Where an elastic DVM gets nodes from while it runs, and gives them back to: the pool, in place of
-// a scheduler, and hosts that whoever asks names.
+// Where a DVM gets nodes from while it runs, and gives them back to: its resource managers, asked
+// as one. The pool, in place of a scheduler; for a DVM of machines also `hosts`, for those that
+// whoever asks names.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
@@ -27,25 +29,42 @@ class NodeSupply {
     std::set<std::string> known;    // these, and those that it gives back
   };
 
+  struct Granted {
+    std::vector<core::NodeRequest> nodes;
+    core::Lease lease;
+  };
+
   // Hosts that are named later are added to `places`, which has to stay.
   NodeSupply(const HeadOptions& options, NodePlaces& places);
 
-  Result<std::vector<core::NodeRequest>> grant(const core::AskForNodes& ask, const View& view);
-  Result<std::vector<core::NodeRequest>> push(const wire::PoolOrder& order, const View& view);
+  // Names of the managers that are active, in the order in which they are asked.
+  [[nodiscard]] std::vector<std::string> managers() const;
+
+  // A request may need several managers; all grant their part, or nothing is granted.
+  Result<Granted> grant(const core::AskForNodes& ask, const View& view);
+  Result<Granted> push(const wire::PoolOrder& order, const View& view);
   [[nodiscard]] Result<std::vector<std::string>> reclaim(const wire::PoolOrder& order,
                                                          const View& view) const;
-  void note_started(std::span<const std::string> nodes) { pool_.note_started(nodes); }
-  void take_back(std::span<const std::string> nodes) { pool_.take_back(nodes); }
+  // How much longer the nodes of these managers may stay: as long as each of them allows.
+  [[nodiscard]] std::uint32_t more_time(const core::AskForTime& ask) const;
+  void note_started(std::span<const std::string> nodes);
+  core::ReturnVerdict take_back(const core::ReturnNodes& order);
 
  private:
   using Words = std::vector<hosts::HostWord>;
 
-  Result<std::vector<core::NodeRequest>> grant(std::uint32_t count, const Words& words);
-  [[nodiscard]] Result<std::vector<rm::Host>> strangers(const Words& words) const;
+  using Parts = std::vector<std::pair<rm::Manager*, std::vector<rm::Host>>>;
+
+  Result<Granted> grant(std::uint32_t count, const Words& words, core::Lease wish);
+  Result<Parts> parts_of(std::uint32_t count, const Words& words);
+  [[nodiscard]] Result<std::vector<Words>> shares_of(const Words& words) const;
+  [[nodiscard]] std::uint32_t count_free_beside(const Words& words) const;
+  [[nodiscard]] rm::Manager* find(std::string_view name) const;
+  void free_lost(const View& view);
 
   NodePlaces& places_;
-  rm::Pool pool_;
-  std::uint32_t default_slots_;
+  std::vector<std::unique_ptr<rm::Manager>> managers_;
+  rm::Pool& pool_;  // the first of them
 };
 
 }  // namespace tide::head

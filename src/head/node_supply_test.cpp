@@ -20,11 +20,11 @@ core::AskForNodes by_name(std::string_view list) {
 }
 
 // name:slots@host of another machine
-std::vector<std::string> shown(const Result<std::vector<core::NodeRequest>>& nodes,
+std::vector<std::string> shown(const Result<NodeSupply::Granted>& granted,
                                const NodePlaces& places) {
-  if (!nodes) return {nodes.error().message};
+  if (!granted) return {granted.error().message};
   std::vector<std::string> out;
-  for (const auto& node : *nodes) {
+  for (const auto& node : granted->nodes) {
     const auto& place = places.of(node.name);
     EXPECT_EQ(node.watched, place.host.empty());
     out.push_back(node.name + ":" + std::to_string(node.slots) + "@" +
@@ -72,7 +72,7 @@ TEST(NodeSupply, ADvmWithoutAPoolHasWhatItGaveBack) {
   NodeSupply supply(options, places);
   const NodeSupply::View both{{"v1", "v2"}, {"v1", "v2"}};
   EXPECT_THAT(shown(supply.grant({1, 1, {}}, both), places), ElementsAre(HasSubstr("--pool N")));
-  supply.take_back(std::vector<std::string>{"v2"});
+  EXPECT_EQ(supply.take_back({2, "pool", {"v2"}}), core::ReturnVerdict::kTaken);
   const NodeSupply::View one{{"v1"}, {"v1"}};
   EXPECT_THAT(shown(supply.grant({1, 1, {}}, one), places), ElementsAre("v2:2@"));
 }
@@ -84,16 +84,87 @@ TEST(NodeSupply, HostsCanBeNamedThatNobodyListed) {
   NodeSupply supply(options, places);
   const NodeSupply::View view{{"here", "node1"}, {"here", "node1"}};
   EXPECT_THAT(shown(supply.grant(by_name("me@node7:3,NODE2:2"), view), places),
-              ElementsAre("node7:3@me@node7", "node2:2@node2"));
+              ElementsAre("node2:2@node2", "node7:3@me@node7"));
   EXPECT_THAT(shown(supply.grant(by_name("node8,node1"), view), places),
               ElementsAre(HasSubstr("node node1 is taken")));
 }
 
-TEST(NodeSupply, AnElasticDvmOfHostsIsReadyForOtherMachines) {
+// row:C6
+TEST(NodeSupply, EachNodeIsOfOneManagerAndGoesBackToThatOne) {
+  const auto options = hosts({"here"}, {"node2"});
+  NodePlaces places(options, kMachine);
+  NodeSupply supply(options, places);
+  EXPECT_THAT(supply.managers(), ElementsAre("pool", "hosts"));
+  const NodeSupply::View view{{"here"}, {"here"}};
+  const auto granted = supply.grant(by_name("node7,node2"), view);
+  ASSERT_TRUE(granted);
+  ASSERT_EQ(granted->nodes.size(), 2U);
+  EXPECT_EQ(granted->nodes[0].manager, "pool");
+  EXPECT_EQ(granted->nodes[1].manager, "hosts");
+  EXPECT_EQ(supply.take_back({2, "pool", {"node7"}}), core::ReturnVerdict::kDeclined);
+  EXPECT_EQ(supply.take_back({2, "hosts", {"node2"}}), core::ReturnVerdict::kDeclined);
+  EXPECT_EQ(supply.take_back({2, "slurm", {"node2"}}), core::ReturnVerdict::kDeclined);
+  EXPECT_EQ(supply.take_back({2, "pool", {"node2"}}), core::ReturnVerdict::kTaken);
+  EXPECT_EQ(supply.take_back({2, "hosts", {"node7"}}), core::ReturnVerdict::kTaken);
+}
+
+TEST(NodeSupply, NothingIsGrantedIfOneManagerRefuses) {
+  const auto options = hosts({"here"}, {"node2"});
+  NodePlaces places(options, kMachine);
+  NodeSupply supply(options, places);
+  const NodeSupply::View view{{"here"}, {"here"}};
+  EXPECT_FALSE(supply.grant(by_name("node2,+n5"), view));
+  EXPECT_THAT(shown(supply.grant({1, 1, {}}, view), places), ElementsAre("node2:4@node2"));
+}
+
+// row:E17
+TEST(NodeSupply, TheShortestLeaseHolds) {
+  auto options = hosts({"here"}, {"node2"});
+  options.pool_lease_ms = 10'000;
+  options.pool_warn_ms = 500;
+  NodePlaces places(options, kMachine);
+  NodeSupply supply(options, places);
+  const NodeSupply::View view{{"here"}, {"here"}};
+  auto both = by_name("node7,node2");
+  both.wish = {60'000, 200};
+  EXPECT_EQ(supply.grant(both, view)->lease, (core::Lease{10'000, 200}));
+  auto stranger = by_name("node8");
+  stranger.wish = {60'000, 200};
+  EXPECT_EQ(supply.grant(stranger, view)->lease, (core::Lease{60'000, 200}));
+  EXPECT_EQ(supply.more_time({1, {"hosts"}, 60'000}), 60'000U);
+  EXPECT_EQ(supply.more_time({1, {"hosts", "pool"}, 60'000}), 10'000U);
+}
+
+// row:E1 a job may name others also where the DVM is not elastic
+TEST(NodeSupply, ADvmOfHostsIsReadyForOtherMachines) {
   auto options = hosts({"here"}, {});
   EXPECT_TRUE(NodePlaces(options, kMachine).has_other_machines());
   options.elastic = false;
-  EXPECT_FALSE(NodePlaces(options, kMachine).has_other_machines());
+  EXPECT_TRUE(NodePlaces(options, kMachine).has_other_machines());
+  EXPECT_FALSE(NodePlaces(virtual_ones(1, 1), kMachine).has_other_machines());
+}
+
+TEST(NodeSupply, NodesAreActivatedThatAreInThePool) {
+  const auto options = virtual_ones(1, 4);
+  NodePlaces places(options, kMachine);
+  NodeSupply supply(options, places);
+  const NodeSupply::View view{{"v1"}, {"v1"}};
+  core::AskForNodes ask{1, 0, {}};
+  ask.listed = by_name("v3").hosts;
+  ask.count = 9;
+  EXPECT_THAT(shown(supply.grant(ask, view), places),
+              ElementsAre(HasSubstr("9 nodes wanted, and the pool has 3")))
+      << "besides v3";
+  ask.count = 1;
+  EXPECT_THAT(shown(supply.grant(ask, view), places), ElementsAre("v3:2@", "v2:2@"));
+  core::AskForNodes all{2, 0, {}};
+  all.all = true;
+  EXPECT_THAT(shown(supply.grant(all, view), places), ElementsAre("v4:2@", "v5:2@"));
+  EXPECT_THAT(shown(supply.grant(all, view), places), ElementsAre()) << "and that is no failure";
+  core::AskForNodes stranger{3, 0, {}};
+  stranger.listed = by_name("node7").hosts;
+  EXPECT_THAT(shown(supply.grant(stranger, view), places),
+              ElementsAre(HasSubstr("'node7' can't be activated")));
 }
 
 TEST(NodeSupply, ThePoolPushesAndReclaims) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <limits>
 #include <span>
 #include <string_view>
 
@@ -34,11 +35,14 @@ Usage: prte [options]
   --slots N             slots of nodes for which none are given (default: see --set-slots)
   --set-slots WHAT      cores (the default), sockets, hwthreads or a number: the slots of nodes
                         for which none are given
-  --max-vm-size N       take no more than N nodes, the first ones
+  --max-vm-size N       start with no more than N nodes, the first ones; the others are there for a
+                        grow, or for a job that activates them
   --elastic             the DVM can grow and shrink while it runs (tide grow, tide shrink); the same as
                         --prtemca prte_elastic_mode 1
   --pool N              N virtual nodes more, named on after the first, that it can grow by
   --pool-hostfile FILE  machines that it can grow by
+  --pool-lease TIME     what it grows by stays so long at most: 90, 90s, 5m
+  --pool-warn TIME      and is warned of so long before the end
   --check               try every host as a start would, say what was found there, and start no DVM;
                         'tide check' is this
   --json                with --check: for programs
@@ -141,6 +145,20 @@ auto hosts_from(std::vector<std::string> rm::HostArguments::* member) {
   };
 }
 
+auto time_into(const char* option, std::uint32_t HeadOptions::* member) {
+  return [option, member](HeadOptions& options, std::span<const std::string> values) -> Status {
+    const auto time_ms = parse_duration_ms(values[0]);
+    if (!time_ms || *time_ms == 0) return say::not_a_time(option, values[0]);
+    constexpr std::uint64_t kLongestMs = std::numeric_limits<std::uint32_t>::max();
+    constexpr std::uint64_t kHourMs = 3'600'000;
+    if (*time_ms > kLongestMs) {
+      return say::time_too_long(option, values[0], kLongestMs / kHourMs);
+    }
+    options.*member = static_cast<std::uint32_t>(*time_ms);
+    return ok_status();
+  };
+}
+
 // Another way to write a parameter.
 auto parameter(const char* name) {
   return [name](HeadOptions& options, std::span<const std::string> values) -> Status {
@@ -180,6 +198,8 @@ const std::vector<OptionRow>& rows() {
            "--pool", 1, kMaxNodes,
            [](HeadOptions& o, std::int64_t v) { o.pool_nodes = static_cast<std::uint32_t>(v); })},
       {"--pool-hostfile", "FILE", 1, take_pool_hostfile, true},
+      {"--pool-lease", "TIME", 1, time_into("--pool-lease", &HeadOptions::pool_lease_ms)},
+      {"--pool-warn", "TIME", 1, time_into("--pool-warn", &HeadOptions::pool_warn_ms)},
       {"--host", "NODE[:SLOTS],…", 1, hosts_from(&rm::HostArguments::host_lists), true},
       {"-H", "NODE[:SLOTS],…", 1, hosts_from(&rm::HostArguments::host_lists), true},
       {"--hostfile", "FILE", 1, hosts_from(&rm::HostArguments::hostfiles), true},
@@ -322,8 +342,12 @@ Result<ParsedOptions> parse_options(int argc, const char* const* argv) {
 
 Status check_pool(const HeadOptions& options) {
   const bool of_hosts = !options.pool_hosts.empty();
-  if (options.pool_nodes == 0 && !of_hosts) return ok_status();
-  if (!options.elastic) return say::pool_without_elastic(of_hosts ? "--pool-hostfile" : "--pool");
+  const char* given = of_hosts                    ? "--pool-hostfile"
+                      : options.pool_nodes > 0    ? "--pool"
+                      : options.pool_lease_ms > 0 ? "--pool-lease"
+                                                  : nullptr;
+  if (given == nullptr) return ok_status();
+  if (!options.elastic) return say::pool_without_elastic(given);
   if (options.pool_nodes > 0 && !options.hosts.empty()) {
     return say::pool_of_virtual_nodes_and_hosts();
   }
@@ -333,8 +357,15 @@ Status check_pool(const HeadOptions& options) {
 
 void limit_size(HeadOptions& options, std::size_t most) {
   if (most == 0) return;
-  options.nodes = static_cast<std::uint32_t>(std::min<std::size_t>(options.nodes, most));
-  if (options.hosts.size() > most) options.hosts.resize(most);
+  if (options.hosts.empty() && options.nodes > most) {
+    options.pool_nodes += options.nodes - static_cast<std::uint32_t>(most);
+    options.nodes = static_cast<std::uint32_t>(most);
+  }
+  if (options.hosts.size() > most) {
+    const auto rest = options.hosts.begin() + static_cast<std::ptrdiff_t>(most);
+    options.pool_hosts.insert(options.pool_hosts.begin(), rest, options.hosts.end());
+    options.hosts.erase(rest, options.hosts.end());
+  }
 }
 
 }  // namespace tide::head

@@ -22,6 +22,8 @@ struct HeadOptions {
   std::uint32_t pool_nodes = 0;  // virtual ones more, to be had later
   std::vector<std::string> pool_hostfiles;  // where hosts that are to be had later are named
   std::vector<rm::Host> pool_hosts;         // found there
+  std::uint32_t pool_lease_ms = 0;          // what comes from there may stay so long; 0: no limit
+  std::uint32_t pool_warn_ms = 0;           // and is warned of so long before
   std::uint32_t slots = 0;  // of nodes for which none are given; 0: from the hardware
   std::string dvm_name;     // empty: made from the pid
   bool check = false;       // try the hosts, and start no DVM

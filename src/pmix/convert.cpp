@@ -91,6 +91,8 @@ pmix_status_t to_pmix(ErrorCode code) {
       return PMIX_ERR_LOST_CONNECTION;
     case ErrorCode::kProtocol:
       return PMIX_ERR_COMM_FAILURE;
+    case ErrorCode::kNotSupported:
+      return PMIX_ERR_NOT_SUPPORTED;
     case ErrorCode::kSystem:
     case ErrorCode::kInternal:
       break;
@@ -107,7 +109,7 @@ Error from_pmix(pmix_status_t status, std::string_view what) {
   for (const auto candidate :
        {ErrorCode::kInvalidArgument, ErrorCode::kNotFound, ErrorCode::kAlreadyExists,
         ErrorCode::kPermissionDenied, ErrorCode::kUnavailable, ErrorCode::kOutOfResources,
-        ErrorCode::kTimedOut, ErrorCode::kConnectionLost}) {
+        ErrorCode::kTimedOut, ErrorCode::kConnectionLost, ErrorCode::kNotSupported}) {
     if (to_pmix(candidate) == status) code = candidate;
   }
   return Error{code, std::string(what) + ": " + PMIx_Error_string(status)};

@@ -68,6 +68,17 @@ std::optional<pmix_status_t> err_dvm_mod_code() {
 #endif
 }
 
+bool is_known_code(pmix_status_t code) {
+  // As later releases number them, whether or not this build has the names.
+  constexpr pmix_status_t kTimeoutWarning = -194;
+  constexpr pmix_status_t kIsReady = -195;
+  constexpr pmix_status_t kModFailed = -196;
+  if (code == kTimeoutWarning) return alloc_timeout_warning_code().has_value();
+  if (code == kIsReady) return dvm_is_ready_code().has_value();
+  if (code == kModFailed) return err_dvm_mod_code().has_value();
+  return true;
+}
+
 std::optional<pmix_alloc_directive_t> alloc_req_cancel_directive() {
 #ifdef PMIX_ALLOC_REQ_CANCEL
   return static_cast<pmix_alloc_directive_t>(PMIX_ALLOC_REQ_CANCEL);

@@ -23,6 +23,9 @@ std::optional<pmix_status_t> alloc_timeout_warning_code();
 std::optional<pmix_status_t> dvm_is_ready_code();
 std::optional<pmix_status_t> err_dvm_mod_code();
 
+// False for a code of these that this build is without: nobody is told of it.
+bool is_known_code(pmix_status_t code);
+
 std::optional<pmix_alloc_directive_t> alloc_req_cancel_directive();
 
 // What becomes of reserved nodes when their owner ends.

@@ -40,6 +40,16 @@ TEST(OwnKeys, AreThoseOfLaterReleasesOrNothing) {
             unless_left_out<pmix_alloc_directive_t>("ALLOC_REQ_CANCEL", 5));
 }
 
+// row:C8
+TEST(OwnKeys, ACodeThatIsLeftOutIsNotKnown) {
+  EXPECT_EQ(is_known_code(-194), alloc_timeout_warning_code().has_value());
+  EXPECT_EQ(is_known_code(-195), dvm_is_ready_code().has_value());
+  EXPECT_EQ(is_known_code(-196), err_dvm_mod_code().has_value());
+  for (const pmix_status_t code : {PMIX_EVENT_JOB_END, PMIX_ERR_LOST_CONNECTION, -193, -197}) {
+    EXPECT_TRUE(is_known_code(code)) << code;
+  }
+}
+
 TEST(OwnKeys, InheritanceIsOneOfFourBytes) {
   pmix_value_t value{};
   value.type = PMIX_UINT8;

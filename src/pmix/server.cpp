@@ -18,6 +18,7 @@
 #include "pmix/library.hpp"
 #include "pmix/modex_fetches.hpp"
 #include "pmix/output.hpp"
+#include "pmix/own_keys.hpp"
 #include "pmix/proc_environment.hpp"
 #include "pmix/pulls.hpp"
 #include "pmix/tools.hpp"
@@ -485,6 +486,7 @@ bool Server::Impl::may_be_here(const wire::ProcName& target) const {
 void Server::Impl::notify(const wire::EventNotice& notice) {
   const auto range = local_range(notice);
   const bool ours = !notice.has_source();
+  if (!is_known_code(notice.code())) return;  // row:C8
   if (!range || !(ours || is_nspace(notice.source().nspace()))) return;
   // libpmix would keep it for those who come later, in place of another one.
   const auto& targets = notice.targets().names();

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -23,10 +25,10 @@ constexpr std::size_t kMaxApps = 4096;
 
 // Without these the job would be another one than was asked for.
 constexpr auto kRefused = std::to_array<std::string_view>(
-    {PMIX_HOSTFILE, PMIX_ADD_HOST, PMIX_ADD_HOSTFILE, PMIX_PPR, PMIX_RANKBY, PMIX_PRELOAD_BIN,
-     PMIX_PRELOAD_FILES, PMIX_DEBUG_DAEMONS_PER_PROC, PMIX_COSPAWN_APP, PMIX_COLOCATE_PROCS,
-     PMIX_SET_SESSION_CWD, PMIX_INDEX_ARGV, PMIX_NO_PROCS_ON_HEAD, PMIX_CPU_LIST,
-     PMIX_DO_NOT_LAUNCH, PMIX_FORKEXEC_AGENT});
+    {PMIX_HOSTFILE, PMIX_PPR, PMIX_RANKBY, PMIX_PRELOAD_BIN, PMIX_PRELOAD_FILES,
+     PMIX_DEBUG_DAEMONS_PER_PROC, PMIX_COSPAWN_APP, PMIX_COLOCATE_PROCS, PMIX_SET_SESSION_CWD,
+     PMIX_INDEX_ARGV, PMIX_NO_PROCS_ON_HEAD, PMIX_CPU_LIST, PMIX_DO_NOT_LAUNCH,
+     PMIX_FORKEXEC_AGENT});
 // These say only what is so anyway.
 constexpr auto kTrue = std::to_array<std::string_view>(
     {PMIX_WDIR_USER_SPECIFIED, PMIX_ENVARS_HARVESTED, PMIX_REQUESTOR_IS_CLIENT,
@@ -70,6 +72,34 @@ pmix_status_t read_hosts(const pmix_value_t& value, wire::AppSpec& app) {
   if (!words) return PMIX_ERR_BAD_PARAM;
   app.clear_hosts();
   for (const auto& word : *words) *app.add_hosts() = hosts::to_wire(word);
+  return PMIX_SUCCESS;
+}
+
+// As who asks would find them. Whatever is no plain file could keep us waiting when it is opened.
+std::optional<std::vector<std::string>> files_named(const std::string& list,
+                                                    const wire::JobSpec& job) {
+  const std::filesystem::path directory = job.apps().empty() ? "" : job.apps(0).working_directory();
+  std::vector<std::string> out;
+  for (const auto& name : split(list, ',')) {
+    const auto path = directory / name;
+    std::error_code failure;
+    if (!path.is_absolute() || !std::filesystem::is_regular_file(path, failure)) return {};
+    out.push_back(path.string());
+  }
+  return out;
+}
+
+// Hosts that the DVM is to be extended by: "a,b:2", or files that name them.
+pmix_status_t read_added_hosts(const pmix_info_t& info, wire::JobSpec& job) {
+  const auto text = text_in(info.value);
+  if (!text || text->empty()) return PMIX_ERR_BAD_PARAM;
+  const bool is_file = key_of(info) == PMIX_ADD_HOSTFILE;
+  const auto files = is_file ? files_named(*text, job) : std::vector<std::string>();
+  if (!files) return PMIX_ERR_BAD_PARAM;
+  const auto words =
+      is_file ? hosts::read_hostfiles(*files) : hosts::parse_host_list(*text, PMIX_ADD_HOST);
+  if (!words) return PMIX_ERR_BAD_PARAM;
+  for (const auto& word : *words) *job.add_add_hosts() = hosts::to_wire(word);
   return PMIX_SUCCESS;
 }
 
@@ -235,6 +265,9 @@ std::optional<pmix_status_t> read_of_job(const pmix_info_t& info, wire::ServiceR
   if (const auto status = read_of_daemons(info, *spawn.mutable_job())) return status;
   if (const auto status = read_of_failures(info, *spawn.mutable_job())) return status;
   if (const auto stop = stop_of(key)) return read_stop(info.value, *stop, *spawn.mutable_job());
+  if (key == PMIX_ADD_HOST || key == PMIX_ADD_HOSTFILE) {
+    return read_added_hosts(info, *spawn.mutable_job());
+  }
   if (key == PMIX_MAPBY) return read_map_by(info.value, *spawn.mutable_job());
   if (key == PMIX_STDIN_TGT) return read_stdin_target(info.value, *spawn.mutable_job());
   if (key == PMIX_PERSONALITY) {  // all programs are started the same way

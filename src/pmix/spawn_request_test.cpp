@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <pmix.h>
 
+#include "base/test_files.hpp"
 #include "pmix/info_list.hpp"
 
 namespace tide::pmix {
@@ -148,6 +149,28 @@ TEST_F(SpawnRequest, HostsOfTheJobAndOfAnApp) {
   EXPECT_EQ(app().hosts(0).kind(), wire::HostRequest::INDEX);
   EXPECT_EQ(app().hosts(0).number(), 1U);
   EXPECT_EQ(app().hosts(0).slots(), 2U);
+}
+
+// row:E17
+TEST_F(SpawnRequest, HostsThatTheDvmIsToGet) {
+  const testing::TemporaryDirectory directory;
+  const auto file = directory.file("hosts");
+  testing::write_text(file, "c slots=3\n");
+  of_app_.text(PMIX_ADD_HOST, "a,b:2");
+  job_.text(PMIX_ADD_HOSTFILE, file);
+  ASSERT_EQ(read(), PMIX_SUCCESS);
+  ASSERT_THAT(job().add_hosts(), SizeIs(3));
+  EXPECT_EQ(job().add_hosts(0).node(), "c");
+  EXPECT_EQ(job().add_hosts(0).slots(), 3U);
+  EXPECT_EQ(job().add_hosts(1).node(), "a");
+  EXPECT_EQ(job().add_hosts(2).slots(), 2U);
+  EXPECT_EQ(read_text(PMIX_ADD_HOST, "a,,b"), PMIX_ERR_BAD_PARAM);
+  EXPECT_EQ(read_text(PMIX_ADD_HOST, ""), PMIX_ERR_BAD_PARAM);
+  EXPECT_EQ(read_text(PMIX_ADD_HOSTFILE, file + "x"), PMIX_ERR_BAD_PARAM);
+  EXPECT_EQ(read_text(PMIX_ADD_HOSTFILE, "/dev/null"), PMIX_ERR_BAD_PARAM);
+  EXPECT_EQ(read_text(PMIX_ADD_HOSTFILE, "hosts"), PMIX_ERR_BAD_PARAM) << "relative to what?";
+  app_.cwd = ::strdup(directory.path().c_str());
+  EXPECT_EQ(read_text(PMIX_ADD_HOSTFILE, "hosts"), PMIX_SUCCESS);
 }
 
 TEST_F(SpawnRequest, HowItIsMapped) {

@@ -11,6 +11,7 @@
 #include "pmix/convert.hpp"
 #include "pmix/event_notice.hpp"
 #include "pmix/reading.hpp"
+#include "pmix/upcalls_allocation.hpp"
 #include "pmix/upcalls_collective.hpp"
 #include "pmix/upcalls_data.hpp"
 #include "pmix/upcalls_spawn.hpp"
@@ -165,6 +166,7 @@ pmix_server_module_t& server_module() {
     made.notify_event = event_notified;
     made.tool_connected = tool_connected;
     made.query = query_asked;
+    made.allocate = allocation_asked;
     made.job_control = control_asked;
     made.log = log_asked;
     made.iof_pull = output_pulled;

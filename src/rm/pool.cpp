@@ -17,8 +17,8 @@ std::vector<hosts::Candidate> candidates_of(const std::vector<Host>& inventory) 
 
 }  // namespace
 
-Pool::Pool(const std::vector<Host>& inventory, std::size_t in_use)
-    : spellings_(candidates_of(inventory)) {
+Pool::Pool(const std::vector<Host>& inventory, std::size_t in_use, core::Lease limit)
+    : spellings_(candidates_of(inventory)), limit_(limit) {
   for (const auto& host : inventory) {
     const bool used = entries_.size() < in_use;
     index_.emplace(host.name, entries_.size());
@@ -36,8 +36,13 @@ const Pool::Entry* Pool::find(std::string_view name) const {
   return found == index_.end() ? nullptr : &entries_[found->second];
 }
 
-bool Pool::has(std::string_view name) const {
-  return !spellings_.find(name).empty();
+bool Pool::supplies(std::string_view host) const {
+  return !spellings_.find(host).empty();
+}
+
+core::Lease Pool::lease(core::Lease wish) const {
+  return {smaller_limit(wish.time_ms, limit_.time_ms),
+          wish.warn_ms > 0 ? wish.warn_ms : limit_.warn_ms};
 }
 
 std::vector<std::string> Pool::free_names() const {
@@ -72,8 +77,12 @@ Result<std::vector<Host>> Pool::grant(std::uint32_t count, std::span<const hosts
     auto chosen = choose_by_name(named);
     if (!chosen) return chosen.error();
     granted = std::move(*chosen);
-  } else {
-    const auto free = free_names();
+  }
+  if (count > 0) {
+    auto free = free_names();
+    std::erase_if(free, [&granted](const auto& name) {
+      return std::ranges::find(granted, name, &Host::name) != granted.end();
+    });
     if (free.size() < count) return say::pool_has_too_few(count, free.size());
     for (std::uint32_t i = 0; i < count; ++i) granted.push_back(find(free[i])->host);
   }
@@ -112,15 +121,15 @@ Result<std::vector<std::string>> Pool::reclaim(std::uint32_t count,
   return out;
 }
 
-std::vector<std::string> Pool::take_back(std::span<const std::string> names) {
-  std::vector<std::string> out;
+core::ReturnVerdict Pool::take_back(std::span<const std::string> names) {
+  bool any = false;
   for (const auto& name : names) {
     Entry* entry = find(name);
     if (entry == nullptr || entry->state == State::kFree) continue;
     entry->state = State::kFree;
-    out.push_back(name);
+    any = true;
   }
-  return out;
+  return any ? core::ReturnVerdict::kTaken : core::ReturnVerdict::kDeclined;
 }
 
 void Pool::note_started(std::span<const std::string> names) {

@@ -1,5 +1,5 @@
-// The nodes that a DVM can get without a scheduler: an inventory, and what of it is in use. Pure. A
-// request is granted as a whole or not at all.
+// The manager `pool`: the nodes that a DVM can get without a scheduler, an inventory and what of it
+// is in use. Pure. A request is granted as a whole or not at all.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,26 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.hpp"
-#include "hosts/host_word.hpp"
 #include "hosts/selection.hpp"
-#include "rm/host.hpp"
+#include "rm/manager.hpp"
 
 namespace tide::rm {
 
-class Pool {
+class Pool final : public Manager {
  public:
   // The first `in_use` hosts are what the DVM is started with: they can be given back, and had
-  // again.
-  Pool(const std::vector<Host>& inventory, std::size_t in_use);
+  // again. What comes later stays no longer than `limit` says, and is warned of as it says where
+  // nothing is wished.
+  Pool(const std::vector<Host>& inventory, std::size_t in_use, core::Lease limit = {});
 
-  // So many that are free, in the order of the inventory, or the named ones; their slots limit
-  // those of the inventory. Exactly one of the two is given.
-  Result<std::vector<Host>> grant(std::uint32_t count, std::span<const hosts::HostWord> named);
+  [[nodiscard]] std::string_view name() const override { return "pool"; }
+  [[nodiscard]] bool supplies(std::string_view host) const override;
+
+  // So many that are free, in the order of the inventory, and the named ones; their slots limit
+  // those of the inventory.
+  Result<std::vector<Host>> grant(std::uint32_t count,
+                                  std::span<const hosts::HostWord> named) override;
+  [[nodiscard]] core::Lease lease(core::Lease wish) const override;
 
   // What to ask back of the DVM: so many, the last granted first, or the named ones. `there` are
   // the nodes that it has and that are not leaving. Nothing changes until they are taken back.
@@ -34,17 +38,11 @@ class Pool {
                                                          std::span<const std::string> named,
                                                          const std::set<std::string>& there) const;
 
-  // Those of `names` that are its own and were in use; they are free again.
-  std::vector<std::string> take_back(std::span<const std::string> names);
+  // Those that were in use are free again.
+  core::ReturnVerdict take_back(std::span<const std::string> names) override;
+  void note_started(std::span<const std::string> names) override;
+  void free_lost(const std::set<std::string>& known) override;
 
-  // Daemons were started there: from now on whoever is neither known to the DVM nor taken back was
-  // lost.
-  void note_started(std::span<const std::string> names);
-  // Frees what was lost; `known` are the nodes that the DVM has, gets or gives back.
-  void free_lost(const std::set<std::string>& known);
-
-  // By whatever spelling of its name.
-  [[nodiscard]] bool has(std::string_view name) const;
   [[nodiscard]] std::vector<std::string> free_names() const;
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
 
@@ -65,6 +63,7 @@ class Pool {
   std::map<std::string, std::size_t, std::less<>> index_;  // by name
   hosts::NameIndex spellings_;
   std::uint64_t last_turn_ = 0;
+  core::Lease limit_;
 };
 
 }  // namespace tide::rm

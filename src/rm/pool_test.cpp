@@ -10,15 +10,14 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 using Names = std::vector<std::string>;
 
 // v1 and v2 are in the DVM, v3 to v5 are to be had.
-Pool five(std::uint32_t slots = 0) {
+Pool five(std::uint32_t slots = 0, core::Lease limit = {}) {
   std::vector<Host> hosts;
   for (const auto* name : {"v1", "v2", "v3", "v4", "v5"}) hosts.push_back({name, "", slots, 0});
-  return {hosts, 2};
+  return {hosts, 2, limit};
 }
 
 Names names_of(const Result<std::vector<Host>>& granted) {
@@ -69,8 +68,9 @@ TEST(Pool, TakesBackWhatIsItsOwn) {
   Pool pool = five();
   ASSERT_TRUE(pool.grant(1, {}));
   const Names back = {"node7", "v3", "v1", "v5"};
-  EXPECT_THAT(pool.take_back(back), ElementsAre("v3", "v1"));
-  EXPECT_THAT(pool.take_back(back), IsEmpty());
+  EXPECT_EQ(pool.take_back(back), core::ReturnVerdict::kTaken);
+  EXPECT_THAT(pool.free_names(), ElementsAre("v1", "v3", "v4", "v5"));
+  EXPECT_EQ(pool.take_back(back), core::ReturnVerdict::kDeclined) << "nothing of it was in use";
   // What the DVM was started with can be had again.
   EXPECT_THAT(names_of(pool.grant(2, {})), ElementsAre("v1", "v3"));
 }
@@ -94,6 +94,17 @@ TEST(Pool, ReclaimsByName) {
     EXPECT_THAT(pool.reclaim(0, Names{"v1", name}, there).error().message,
                 HasSubstr(std::string("no node '") + name + "' of the pool"));
   }
+}
+
+// row:E17 how long nodes stay is the pool's to say
+TEST(Pool, ItsLimitHoldsForWhatIsWished) {
+  const Pool open = five();
+  EXPECT_EQ(open.lease({}), core::Lease{}) << "for ever";
+  EXPECT_EQ(open.lease({5'000, 100}), (core::Lease{5'000, 100}));
+  const Pool limited = five(0, {10'000, 300});
+  EXPECT_EQ(limited.lease({}), (core::Lease{10'000, 300}));
+  EXPECT_EQ(limited.lease({5'000, 0}), (core::Lease{5'000, 300}));
+  EXPECT_EQ(limited.lease({90'000, 100}), (core::Lease{10'000, 100}));
 }
 
 TEST(Pool, WhatWasLostIsFreeAgain) {

@@ -166,8 +166,10 @@ void add_starting(Page& page) {
          std::vector<std::string>{"n7", "n9"});
   SAMPLE(same_machine, "n3.cluster", "n3");
   SAMPLE(not_needed, "n3");
-  SAMPLE(daemons_did_not_report, 60000, "v3, v7");
-  SAMPLE(daemons_not_wired_up, 60000);
+  SAMPLE(daemons_did_not_report, false, 60000, "v3, v7");
+  SAMPLE(daemons_did_not_report, true, 60000, "v3, v7");
+  SAMPLE(daemons_not_wired_up, false, 60000);
+  SAMPLE(daemons_not_wired_up, true, 60000);
   SAMPLE(private_dvm_interrupted, SIGINT);
   SAMPLE(private_dvm_not_started);
   SAMPLE(private_dvm_late, 65000);
@@ -546,6 +548,7 @@ std::vector<Sample> catalogue_samples() {
   add_ending(page);
   add_watching(page);
   add_elastic(page);
+  add_campaigns(page);
   return page.take();
 }
 

@@ -1,6 +1,7 @@
 #include <string>
 #include <vector>
 
+#include "say/allocations.hpp"
 #include "say/elastic.hpp"
 #include "say/pool.hpp"
 #include "say/sample_page.hpp"
@@ -23,8 +24,12 @@ void add_refusals(Page& page) {
   SAMPLE(no_such_node_to_release, "v9", kTwo);
   SAMPLE(no_such_node_to_release, "v9", kNone);
   SAMPLE(no_such_allocation, "a7");
+  SAMPLE(too_few_nodes_to_release, 1, 0);
   SAMPLE(too_few_nodes_to_release, 9, 4);
   SAMPLE(only_plain_host_names, "+n0");
+  SAMPLE(bad_activation, "+two");
+  SAMPLE(not_to_be_activated, "node7", kTwo);
+  SAMPLE(not_to_be_activated, "node7", kNone);
   SAMPLE(order_too_large, 100'000);
   SAMPLE(no_resource_manager_answered, 30'000);
 }
@@ -40,6 +45,8 @@ void add_progress(Page& page) {
   SAMPLE(shrink_failed, "the order to leave does not fit");
   SAMPLE(change_ended_with_dvm, "tide down");
   SAMPLE(job_given_up_with_grow, kJob, "node v4 could not be started: failpoint");
+  SAMPLE(job_given_up_with_its_nodes, kJob, "node v4 could not be started: failpoint");
+  SAMPLE(job_gets_no_nodes, kJob, no_pool().message);
   SAMPLE(node_was_released);
   SAMPLE(node_released_under_job, kJob, kTwo);
   SAMPLE(node_released_under_job, kJob, kOne);
@@ -51,18 +58,20 @@ void add_waits(Page& page) {
   const std::vector<std::string> jobs = {kJob};
   SAMPLE(change_words, false, 2, kTwo);
   SAMPLE(waits_for_changes, 1);
+  SAMPLE(waits_for_grant);
+  SAMPLE(waits_for_its_nodes);
   SAMPLE(grow_waits_for_reports, grow, kOne);
   SAMPLE(grow_waits_for_wiring, grow);
   SAMPLE(change_is_rolled_back, grow);
-  SAMPLE(shrink_waits_for_grow, shrink, kOne);
+  SAMPLE(change_waits_for_grow, shrink, kOne);
   SAMPLE(shrink_waits_for_processes, shrink, jobs);
   SAMPLE(shrink_waits_for_departures, shrink, kOne);
-  SAMPLE(change_waits_for_managers, shrink);
+  SAMPLE(change_waits_for_managers, shrink, std::vector<std::string>{"pool"});
 }
 
 void add_pool(Page& page) {
-  SAMPLE(pool_without_elastic, "--pool");
   SAMPLE(pool_of_virtual_nodes_and_hosts);
+  SAMPLE(pool_without_elastic, "--pool");
   SAMPLE(pool_hostfile_without_hosts);
   SAMPLE(no_pool);
   SAMPLE(pool_has_too_few, 4, 2);
@@ -72,6 +81,7 @@ void add_pool(Page& page) {
   SAMPLE(only_virtual_nodes, "node7", kNone);
   SAMPLE(pool_node_not_in_dvm, "v9", kTwo);
   SAMPLE(pool_node_not_in_dvm, "v9", kNone);
+  SAMPLE(too_few_nodes_to_reclaim, 1, 0);
   SAMPLE(too_few_nodes_to_reclaim, 4, 2);
   SAMPLE(resource_manager_failed, "failpoint");
   SAMPLE(reclaimed_by_pool);
@@ -89,6 +99,21 @@ void add_commands(Page& page) {
   SAMPLE(change_outcome_unknown, "the DVM closed the connection");
 }
 
+void add_allocations(Page& page) {
+  SAMPLE(unknown_allocation_request);
+  SAMPLE(too_many_allocations, 10'000);
+  SAMPLE(extend_of_what);
+  SAMPLE(no_allocation_to_extend, "a7");
+  SAMPLE(allocation_of_others, "a7");
+  SAMPLE(nodes_of_others, kJob);
+  SAMPLE(node_is_reserved, "v4", "a7");
+  SAMPLE(node_is_still_starting, "v4");
+  SAMPLE(node_is_gone, "v4");
+  SAMPLE(cancel_of_what);
+  SAMPLE(no_request_to_cancel, "more");
+  SAMPLE(request_was_cancelled, "more");
+}
+
 }  // namespace
 
 void add_elastic(Page& page) {
@@ -98,6 +123,7 @@ void add_elastic(Page& page) {
   add_waits(page);
   add_pool(page);
   add_commands(page);
+  add_allocations(page);
 }
 
 }  // namespace tide::say

@@ -19,10 +19,11 @@ Error unavailable(std::string text) {
 }  // namespace
 
 Error not_elastic() {
-  return unavailable(fmt::format(
-      "this DVM keeps the nodes that it was started with: it is not elastic{}tide up --elastic, or "
-      "prte --prtemca prte_elastic_mode 1, for one that grows and shrinks",
-      kTry));
+  return Error{ErrorCode::kNotSupported,
+               fmt::format("this DVM keeps the nodes that it was started with: it is not "
+                           "elastic{}tide up --elastic, or "
+                           "prte --prtemca prte_elastic_mode 1, for one that grows and shrinks",
+                           kTry)};
 }
 
 Error dvm_changes_no_more() {
@@ -63,8 +64,10 @@ Error no_such_allocation(std::string_view allocation) {
 }
 
 Error too_few_nodes_to_release(std::uint32_t asked, std::size_t there) {
-  return invalid(fmt::format("{} can't be released: the DVM has {}{}at most --count {}",
-                             counted(asked, "node", "nodes"), there, kTry, there));
+  const auto what =
+      fmt::format("{} can't be released: the DVM has {}", counted(asked, "node", "nodes"),
+                  there == 0 ? "none" : std::to_string(there));
+  return invalid(there == 0 ? what : fmt::format("{}{}at most --count {}", what, kTry, there));
 }
 
 Error only_plain_host_names(std::string_view word) {
@@ -72,6 +75,21 @@ Error only_plain_host_names(std::string_view word) {
       "{} does not name a host: relative and excluded ones mean nothing for hosts that are not in "
       "the DVM yet{}names, as in --host node7,node8:4",
       quoted(word), kTry));
+}
+
+Error bad_activation(std::string_view word) {
+  return invalid(fmt::format(
+      "{} does not say which nodes to activate{}+all, +n2 for two of them, file=NAME or "
+      "names, as in --activate v3,v4",
+      quoted(word), kTry));
+}
+
+Error not_to_be_activated(std::string_view host, std::span<const std::string> free) {
+  return Error{
+      ErrorCode::kNotFound,
+      fmt::format("{} can't be activated: it is not in the pool of the DVM{}{}", quoted(host), kTry,
+                  free.empty() ? "--add-host for other machines"
+                               : fmt::format("one of these: {}", names(free)))};
 }
 
 Error order_too_large(std::size_t nodes) {
@@ -129,6 +147,19 @@ std::string job_given_up_with_grow(std::string_view nspace, std::string_view why
       nspace, why, kTry);
 }
 
+std::string job_given_up_with_its_nodes(std::string_view nspace, std::string_view why) {
+  return fmt::format(
+      "job {} was not launched: the DVM could not be extended by the nodes that it asked for, and "
+      "is "
+      "as it was before: {}",
+      nspace, why);
+}
+
+std::string job_gets_no_nodes(std::string_view nspace, std::string_view why) {
+  return fmt::format("job {} was not launched: it does not get the nodes that it asked for: {}",
+                     nspace, why);
+}
+
 std::string node_was_released() {
   return "it was released, and they did not end in time";
 }
@@ -145,6 +176,16 @@ std::string waits_for_changes(std::size_t changes) {
                      counted(changes, "change", "changes"));
 }
 
+std::string waits_for_grant() {
+  return "whether it gets the nodes that it asked for (--add-host, --add-hostfile, --activate) is "
+         "not "
+         "decided yet";
+}
+
+std::string waits_for_its_nodes() {
+  return "the DVM is extended by the nodes that it asked for";
+}
+
 std::string grow_waits_for_reports(std::string_view what, std::span<const std::string> nodes) {
   return fmt::format("{}: no report yet from {}", what, names(nodes));
 }
@@ -157,7 +198,7 @@ std::string change_is_rolled_back(std::string_view what) {
   return fmt::format("{}: failed, and what was started is being ended", what);
 }
 
-std::string shrink_waits_for_grow(std::string_view what, std::span<const std::string> nodes) {
+std::string change_waits_for_grow(std::string_view what, std::span<const std::string> nodes) {
   return fmt::format("{}: waits until the grow has ended that brings {}", what, names(nodes));
 }
 
@@ -169,8 +210,10 @@ std::string shrink_waits_for_departures(std::string_view what, std::span<const s
   return fmt::format("{}: not gone yet: {}", what, names(nodes));
 }
 
-std::string change_waits_for_managers(std::string_view what) {
-  return fmt::format("{}: done; the resource managers get their nodes back", what);
+std::string change_waits_for_managers(std::string_view what,
+                                      std::span<const std::string> managers) {
+  return fmt::format("{}: done; nodes go back, and this resource manager has not answered: {}",
+                     what, names(managers));
 }
 
 std::string change_words(bool shrinks, std::uint32_t number, std::span<const std::string> nodes) {

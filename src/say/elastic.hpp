@@ -21,6 +21,8 @@ Error no_such_node_to_release(std::string_view node, std::span<const std::string
 Error no_such_allocation(std::string_view allocation);
 Error too_few_nodes_to_release(std::uint32_t asked, std::size_t there);
 Error only_plain_host_names(std::string_view word);
+Error bad_activation(std::string_view word);
+Error not_to_be_activated(std::string_view host, std::span<const std::string> free);
 Error order_too_large(std::size_t nodes);
 Error no_resource_manager_answered(std::uint32_t waited_ms);
 
@@ -37,19 +39,24 @@ std::string change_ended_with_dvm(std::string_view why);
 
 // ---- to jobs ----
 std::string job_given_up_with_grow(std::string_view nspace, std::string_view why);
+// The grow was for this job. `why` may have further lines.
+std::string job_given_up_with_its_nodes(std::string_view nspace, std::string_view why);
+std::string job_gets_no_nodes(std::string_view nspace, std::string_view why);
 std::string node_was_released();
 std::string node_released_under_job(std::string_view nspace, std::span<const std::string> nodes);
 
 // ---- what is waited for ----
 std::string waits_for_changes(std::size_t changes);
+std::string waits_for_grant();
+std::string waits_for_its_nodes();
 // `what`: "the grow by 2 nodes".
 std::string grow_waits_for_reports(std::string_view what, std::span<const std::string> nodes);
 std::string grow_waits_for_wiring(std::string_view what);
 std::string change_is_rolled_back(std::string_view what);
-std::string shrink_waits_for_grow(std::string_view what, std::span<const std::string> nodes);
+std::string change_waits_for_grow(std::string_view what, std::span<const std::string> nodes);
 std::string shrink_waits_for_processes(std::string_view what, std::span<const std::string> jobs);
 std::string shrink_waits_for_departures(std::string_view what, std::span<const std::string> nodes);
-std::string change_waits_for_managers(std::string_view what);
+std::string change_waits_for_managers(std::string_view what, std::span<const std::string> managers);
 std::string change_words(bool shrinks, std::uint32_t number, std::span<const std::string> nodes);
 
 }  // namespace tide::say

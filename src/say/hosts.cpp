@@ -98,6 +98,7 @@ Error host_not_there(const HostPlace& place, std::string_view list,
   const std::string text =
       fmt::format("{}: {} is not in {}", place_words(place), quoted(place.text), list);
   if (near) return not_found(text + did_you_mean(near));
+  if (names.empty()) return not_found(text + ", which has none");
   return not_found(fmt::format("{}, which has {}{}one of these", text, name_list(names), kTry));
 }
 

@@ -189,7 +189,7 @@ std::string not_enough_slots(const SlotShortage& shortage) {
 std::string no_nodes_left() {
   return fmt::format(
       "the DVM has no nodes to run on: all were lost, or do not answer at present{}"
-      "tide status; a new DVM by tide down and tide up",
+      "tide status, which shows them; or a new DVM by tide down and tide up",
       kTry);
 }
 

@@ -68,10 +68,10 @@ Error pool_node_not_in_dvm(std::string_view node, std::span<const std::string> t
 }
 
 Error too_few_nodes_to_reclaim(std::uint32_t asked, std::size_t there) {
-  return invalid(
-      fmt::format("{} can't be taken back: the DVM has {} of the pool{}at most --count "
-                  "{}",
-                  counted(asked, "node", "nodes"), there, kTry, there));
+  const auto what =
+      fmt::format("{} can't be taken back: the DVM has {} of the pool",
+                  counted(asked, "node", "nodes"), there == 0 ? "none" : std::to_string(there));
+  return invalid(there == 0 ? what : fmt::format("{}{}at most --count {}", what, kTry, there));
 }
 
 Error resource_manager_failed(std::string_view why) {

@@ -29,5 +29,7 @@ class Page {
 
 // Of say/elastic.hpp and say/pool.hpp.
 void add_elastic(Page& page);
+// Of say/campaigns.hpp.
+void add_campaigns(Page& page);
 
 }  // namespace tide::say

@@ -56,18 +56,24 @@ std::string not_needed(std::string_view node) {
   return fmt::format("this machine is in the DVM as node {}", node);
 }
 
-std::string daemons_did_not_report(std::uint32_t waited_ms, std::string_view nodes) {
-  return fmt::format(
-      "no report within {} from: {}{}fewer nodes, or more time: --prtemca "
-      "tide_start_timeout {}s",
-      human_duration_ms(waited_ms), nodes, kTry, waited_ms / 1000 * 2 + 1);
+namespace {
+
+std::string more_time(bool grows, std::uint32_t waited_ms) {
+  return fmt::format("{}fewer nodes, or more time: --prtemca {} {}s{}", kTry,
+                     grows ? "tide_grow_timeout" : "tide_start_timeout", waited_ms / 1000 * 2 + 1,
+                     grows ? " when the DVM is started" : "");
 }
 
-std::string daemons_not_wired_up(std::uint32_t waited_ms) {
-  return fmt::format(
-      "the daemons could not be wired up within {}{}fewer nodes, or more time: "
-      "--prtemca tide_start_timeout {}s",
-      human_duration_ms(waited_ms), kTry, waited_ms / 1000 * 2 + 1);
+}  // namespace
+
+std::string daemons_did_not_report(bool grows, std::uint32_t waited_ms, std::string_view nodes) {
+  return fmt::format("no report within {} from: {}{}", human_duration_ms(waited_ms), nodes,
+                     more_time(grows, waited_ms));
+}
+
+std::string daemons_not_wired_up(bool grows, std::uint32_t waited_ms) {
+  return fmt::format("the daemons could not be wired up within {}{}", human_duration_ms(waited_ms),
+                     more_time(grows, waited_ms));
 }
 
 Error too_few_descriptors(std::uint32_t nodes, std::uint64_t needed, std::uint64_t limit) {

@@ -20,8 +20,8 @@ std::string nodes_not_started(const std::vector<std::string>& reasons, std::size
                               const std::vector<std::string>& silent = {});
 std::string same_machine(std::string_view node, std::string_view other);
 std::string not_needed(std::string_view node);
-std::string daemons_did_not_report(std::uint32_t waited_ms, std::string_view nodes);
-std::string daemons_not_wired_up(std::uint32_t waited_ms);
+std::string daemons_did_not_report(bool grows, std::uint32_t waited_ms, std::string_view nodes);
+std::string daemons_not_wired_up(bool grows, std::uint32_t waited_ms);
 Error too_few_descriptors(std::uint32_t nodes, std::uint64_t needed, std::uint64_t limit);
 std::string leftover_not_removed(std::string_view why);
 

@@ -13,19 +13,30 @@ namespace tide::sim {
 namespace {
 
 constexpr std::uint64_t kFirstChanger = 9'000'000;
+constexpr std::uint64_t kFirstGrant = 9'100'000;
+constexpr std::uint64_t kFirstReturn = 9'200'000;
 constexpr std::uint64_t kAnswerUs = 3'000;
 constexpr std::uint64_t kFaultLastsMs = 45'000;  // until it is over, and noticed
 constexpr unsigned kRefusesPercent = 5;
 constexpr unsigned kSilentPercent = 4;
+constexpr unsigned kUnwillingPercent = 40;  // the second manager, to take nodes back
+constexpr unsigned kLeasePercent = 20;
+constexpr std::uint64_t kLongestLeaseMs = 4'000;
 
 enum Purpose : std::uint64_t {
   kChoicePurpose = 200,
   kGrantPurpose = 201,
   kReturnPurpose = 202,
-  kLifePurpose = 203
+  kLifePurpose = 203,
+  kAddPurpose = 204
 };
 
 }  // namespace
+
+const char* manager_of(const std::string& node) {
+  const bool second = node.starts_with('p') && (node.back() - '0') % 2 == 0;
+  return kManagers[second ? 1 : 0];
+}
 
 Changes::Changes(World& world) : world_(world) {
   for (const auto& plan : world.scenario().changes) {
@@ -39,7 +50,7 @@ Changes::Changes(World& world) : world_(world) {
 
 void Changes::plan_all() {
   for (std::size_t i = 0; i < outcomes_.size(); ++i) {
-    const What what{What::Kind::kDeadline, kHeadHost, kFirstChanger + i};
+    const What what{What::Kind::kArrival, kHeadHost, kFirstChanger + i};
     world_.schedule().at_ms(outcomes_[i].plan.at_ms, what, [this, i] { ask(i); });
   }
 }
@@ -51,6 +62,10 @@ void Changes::ask(std::size_t index) {
   ChangeOutcome& outcome = outcomes_[index];
   outcome.asked_ms = world_.now_ms();
   ++world_.journal().counts.changes;
+  if (outcome.plan.by_tool) {
+    attach(index);
+    return arm_leaving(index);
+  }
   switch (outcome.plan.what) {
     case ChangeKind::kGrow:
       ask_to_grow(index);
@@ -64,13 +79,36 @@ void Changes::ask(std::size_t index) {
       return reclaim(index);
   }
   outcome.asked = true;
+  arm_leaving(index);
+}
+
+void Changes::arm_leaving(std::size_t index) {
+  const ChangeOutcome& outcome = outcomes_[index];
   if (outcome.plan.leaves_after_ms == 0) return;
   const What what{What::Kind::kClient, kHeadHost, kFirstChanger + index};
   world_.schedule().after(outcome.plan.leaves_after_ms * 1000, what,
                           [this, index] { leave(index); });
 }
 
+// Names may be those of nodes that are there, that come, or that are about to leave.
+void Changes::add_nodes(const JobPlan& plan, std::size_t index, wire::JobSpec& job) {
+  if (plan.adds == 0) return;
+  const auto spares = world_.scenario().spares;
+  if (!plan.adds_by_name) {
+    job.mutable_activate()->set_all(plan.adds > spares);
+    job.mutable_activate()->set_count(plan.adds > spares ? 0 : plan.adds);
+    return;
+  }
+  const auto first = world_.chance(kAddPurpose).of(index).below(spares);
+  for (std::uint64_t i = 0; i < std::min(plan.adds, spares); ++i) {
+    job.add_add_hosts()->set_node(fmt::format("p{}", 1 + (first + i) % spares));
+  }
+  const auto& name = job.add_hosts(0).node();
+  if (plan.adds_trouble && free_.contains(name)) troubles_[name] = *plan.adds_trouble;
+}
+
 void Changes::leave(std::size_t index) {
+  if (outcomes_[index].plan.by_tool) return part(index);
   if (world_.head_exited()) return;
   outcomes_[index].left = true;
   world_.post_to_head(core::ClientGone{ClientId(kFirstChanger + index)});
@@ -81,7 +119,9 @@ void Changes::ask_to_grow(std::size_t index) {
   core::ClientMessage message{ClientId(kFirstChanger + index), {}, {}};
   message.request.set_request(1);
   auto* grow = message.request.mutable_grow();
-  if (plan.by_name && !free_.empty()) {
+  if (!plan.nodes.empty()) {
+    for (const auto& name : plan.nodes) grow->add_hosts()->set_node(name);
+  } else if (plan.by_name && !free_.empty()) {
     for (const auto& name : free_) {
       if (static_cast<std::uint32_t>(grow->hosts_size()) < plan.count) {
         grow->add_hosts()->set_node(name);
@@ -108,8 +148,8 @@ void Changes::ask_to_shrink(std::size_t index) {
   core::ClientMessage message{ClientId(kFirstChanger + index), {}, {}};
   message.request.set_request(1);
   auto* shrink = message.request.mutable_shrink();
-  const auto names = some_nodes(plan.count, index);
-  if (plan.by_name && !names.empty()) {
+  const auto names = plan.nodes.empty() ? some_nodes(plan.count, index) : plan.nodes;
+  if ((plan.by_name || !plan.nodes.empty()) && !names.empty()) {
     for (const auto& name : names) shrink->add_nodes(name);
   } else {
     shrink->set_count(plan.count);
@@ -121,6 +161,7 @@ void Changes::push(std::size_t index) {
   core::NodesPushed pushed;
   while (!free_.empty() && pushed.nodes.size() < outcomes_[index].plan.count) {
     pushed.nodes.push_back(node_named(*free_.begin()));
+    leased_until_.erase(*free_.begin());
     free_.erase(free_.begin());
   }
   if (!pushed.nodes.empty()) world_.post_to_head(std::move(pushed));
@@ -147,7 +188,8 @@ bool Changes::on_reply(const core::Reply& reply) {
     if (outcome.begun || outcome.refused) broken("begun twice");
     outcome.begun = true;
     outcome.complete = body.change_begun().complete();
-    if (body.change_begun().allocation().empty()) broken("no id is given");
+    outcome.allocation = body.change_begun().allocation();
+    if (outcome.allocation.empty()) broken("no id is given");
     note_ranks(outcome, body.change_begun());
   } else if (body.has_change_news()) {
     if (!outcome.begun || outcome.ended || outcome.complete)
@@ -161,16 +203,13 @@ bool Changes::on_reply(const core::Reply& reply) {
   return true;
 }
 
-// Those of a grow were given out in the same step, as the last ones.
+// Those of a grow that waits for another one are given out later, and not looked at.
 void Changes::note_ranks(ChangeOutcome& outcome, const wire::ChangeBegun& begun) const {
-  auto next = world_.ranks_given() - static_cast<std::uint32_t>(begun.nodes_size());
   for (const auto& name : begun.nodes()) {
     const auto* node = world_.head().roster().find(name);
-    if (outcome.plan.what == ChangeKind::kGrow) {
-      outcome.ranks.insert(Rank(++next));
-    } else if (node != nullptr) {
-      outcome.ranks.insert(node->rank);
-    }
+    if (node == nullptr) continue;
+    const bool own = node->allocation == begun.allocation();
+    if (own || outcome.plan.what != ChangeKind::kGrow) outcome.ranks.insert(node->rank);
   }
 }
 
@@ -183,13 +222,20 @@ void Changes::on_ended(ChangeOutcome& outcome, const wire::ChangeEnded& ended) c
     throw BrokenPromise("a failure has a reason", "a change has none");
   }
   const bool grow_failed = !ended.done() && outcome.plan.what == ChangeKind::kGrow;
-  const bool harmed =
-      outcome.plan.trouble || world_.last_fault_ms() + kFaultLastsMs >= outcome.asked_ms;
+  // Whose nodes have the trouble that was drawn for another's is not known: see grant().
+  const bool others = outcome.plan.by_tool && std::ranges::any_of(outcomes_, [](const auto& one) {
+                        return one.plan.trouble.has_value();
+                      });
+  const bool harmed = others || outcome.plan.trouble ||
+                      world_.last_fault_ms() + kFaultLastsMs >= outcome.asked_ms ||
+                      (last_trouble_ms_ && *last_trouble_ms_ >= outcome.asked_ms);
   if (grow_failed && !harmed && !world_.down_requested()) {
     throw BrokenPromise("a grow that nothing happened to succeeds", ended.text());
   }
+  if (!ended.done() && outcome.plan.what == ChangeKind::kShrink) check_unordered(outcome);
   const bool leave = ended.done() == (outcome.plan.what == ChangeKind::kShrink);
   if (!leave || world_.down_requested()) return;
+  check_round(outcome);
   // Of daemons on other machines that a grow started nobody sees the end but themselves.
   if (!ended.done() && world_.scenario().far) return;
   for (const auto& [id, host] : world_.hosts()) {
@@ -201,6 +247,70 @@ void Changes::on_ended(ChangeOutcome& outcome, const wire::ChangeEnded& ended) c
     if (ends && world_.scenario().far) continue;
     throw BrokenPromise("who is said to have left has ended",
                         fmt::format("rank {} on {}", host.identity.rank.value(), host.node));
+  }
+}
+
+// row:S15 a shrink fails only if its order can't be sent, and then everybody stays
+void Changes::check_unordered(const ChangeOutcome& outcome) const {
+  if (world_.down_requested()) return;
+  if (!world_.scenario().orders_fail()) {
+    throw BrokenPromise("a shrink whose order is out succeeds", outcome.allocation);
+  }
+  if (world_.head().jobs().fence().holds_launch()) return;  // another one may have taken them
+  for (const Rank rank : outcome.ranks) {
+    const auto& nodes = world_.head().roster().nodes();
+    const auto node = nodes.find(rank);
+    // It may have been lost meanwhile, or its grow may have failed.
+    if (node != nodes.end() && !node->second.is_up()) {
+      throw BrokenPromise("who could not be told to leave stays",
+                          fmt::format("rank {}", rank.value()));
+    }
+  }
+}
+
+// row:C6 each was offered its share, and has answered or had its time
+void Changes::check_round(const ChangeOutcome& outcome) const {
+  const auto round = rounds_.find(outcome.allocation);
+  if (round == rounds_.end() || round->second.offered.size() != kManagers.size()) {
+    throw BrokenPromise("every resource manager is offered its share", outcome.allocation);
+  }
+  const auto limit_ms = core::ElasticConfig().return_timeout_ms;
+  const bool over = world_.now_ms() >= round->second.since_ms + limit_ms;
+  if (!round->second.unanswered.empty() && !over) {
+    throw BrokenPromise(
+        "a change ends when every resource manager had its say",
+        fmt::format("{} had not, of {}", *round->second.unanswered.begin(), outcome.allocation));
+  }
+}
+
+// row:E17
+void Changes::check_leases() const {
+  if (world_.scenario().orders_fail()) return;
+  for (const auto& [rank, node] : world_.head().roster().nodes()) {
+    const auto lease = leased_until_.find(node.name);
+    if (lease == leased_until_.end() || lease->second > world_.now_ms()) continue;
+    throw BrokenPromise("who has had its time has left", node.name);
+  }
+}
+
+// row:C7 whatever else goes on, who asked is told in the step in which its own change has ended
+void Changes::check_told(const core::Actions& actions) const {
+  wire::StatusReply status;
+  world_.head().elastic().describe(status, world_.now_ms());
+  const auto goes_on = [&](const std::string& allocation) {
+    return std::ranges::find(status.campaigns(), allocation, &wire::CampaignStatus::allocation) !=
+           status.campaigns().end();
+  };
+  for (std::size_t i = 0; i < outcomes_.size(); ++i) {
+    const ChangeOutcome& one = outcomes_[i];
+    const bool waits = one.begun && !one.complete && !one.ended && !one.left && !one.plan.by_tool;
+    if (!waits || goes_on(one.allocation)) continue;
+    const bool told = std::ranges::any_of(actions, [&](const auto& action) {
+      const auto* reply = std::get_if<core::Reply>(&action);
+      return reply != nullptr && reply->client.value() == kFirstChanger + i &&
+             reply->reply.has_change_ended();
+    });
+    if (!told) throw BrokenPromise("a change that has ended is told at once", one.allocation);
   }
 }
 
@@ -216,6 +326,17 @@ void Changes::when_quiet() const {
   if (!head.elastic().idle() || head.jobs().fence().parked() > 0) {
     throw BrokenPromise("no change and no parked job is left", "one is");
   }
+  if (!world_.down_requested()) check_leases();
+}
+
+// row:E15 grows fail with the DVM, and whoever waits hears so
+void Changes::at_the_end() const {
+  for (const auto& outcome : outcomes_) {
+    const bool waits = outcome.begun && !outcome.left && !outcome.complete && !outcome.ended;
+    if (!waits) continue;
+    throw BrokenPromise("a change is answered twice",
+                        fmt::format("that of {} ms is not when the DVM ends", outcome.plan.at_ms));
+  }
 }
 
 // ---- the resource manager ----
@@ -225,7 +346,8 @@ core::NodeRequest Changes::node_named(const std::string& name) {
   return core::NodeRequest{.name = name,
                            .slots = world_.scenario().slots,
                            .incarnation = Incarnation(life.next()),
-                           .watched = !world_.scenario().far};
+                           .watched = !world_.scenario().far,
+                           .manager = manager_of(name)};
 }
 
 bool Changes::perform(const core::Action& action) {
@@ -241,51 +363,93 @@ bool Changes::perform(const core::Action& action) {
 
 void Changes::grant(const core::AskForNodes& ask) {
   Chance chance = world_.chance(kGrantPurpose).of(ask.ask);
-  if (chance.percent(kSilentPercent)) return;
+  const bool was_refused = std::exchange(ever_refused_, true);
+  const bool moody = !world_.schedule().explores();
+  if (moody && chance.percent(kSilentPercent)) return;
   core::NodesGranted granted{ask.ask, {}};
   std::vector<std::string> names;
   for (const auto& host : ask.hosts) names.push_back(host.node());
-  for (auto it = free_.begin(); it != free_.end() && names.size() < ask.count; ++it) {
+  for (auto it = free_.begin(); it != free_.end() && (ask.all || names.size() < ask.count); ++it) {
     names.push_back(*it);
   }
   const bool there =
       std::ranges::all_of(names, [this](const auto& name) { return free_.contains(name); });
-  const bool enough = there && names.size() >= ask.count && !names.empty();
-  const What what{What::Kind::kClient, kHeadHost, kFirstChanger + ask.ask};
-  if (!enough || chance.percent(kRefusesPercent)) {
+  const bool enough = there && names.size() >= ask.count && (ask.all || !names.empty());
+  const What what{What::Kind::kClient, kHeadHost, kFirstGrant + ask.ask};
+  if (!enough || (moody && chance.percent(kRefusesPercent))) {
     const core::NodesRefused refused{ask.ask, {ErrorCode::kOutOfResources, "not to be had"}};
     world_.schedule().after(chance.between(1, kAnswerUs), what,
                             [this, refused] { world_.post_to_head(refused); });
     return;
   }
+  ever_refused_ = was_refused;
   for (const auto& name : names) {
     free_.erase(name);
     granted.nodes.push_back(node_named(name));
   }
   // Who asked is not told to a resource manager: the one that is to go wrong is drawn here.
   for (auto& outcome : outcomes_) {
-    const bool waits = outcome.asked_ms == world_.now_ms() && !outcome.begun;
+    const bool named = outcome.plan.nodes.empty() || outcome.plan.nodes == names;
+    const bool waits = outcome.asked_ms == world_.now_ms() && !outcome.begun && named;
     if (outcome.plan.what == ChangeKind::kGrow && waits && outcome.plan.trouble) {
       troubles_[names.front()] = *outcome.plan.trouble;
     }
   }
+  if (world_.head().elastic().enabled() && chance.percent(kLeasePercent)) {
+    granted.lease.time_ms = static_cast<std::uint32_t>(chance.between(1, kLongestLeaseMs));
+    granted.lease.warn_ms = static_cast<std::uint32_t>(chance.between(0, kLongestLeaseMs));
+  }
+  note_lease(granted);
   world_.schedule().after(chance.between(1, kAnswerUs), what,
                           [this, granted] { world_.post_to_head(granted); });
 }
 
+void Changes::note_lease(const core::NodesGranted& granted) {
+  for (const auto& node : granted.nodes) {
+    leased_until_.erase(node.name);
+    if (granted.lease.time_ms == 0) continue;
+    leased_until_[node.name] = world_.now_ms() + granted.lease.time_ms;
+  }
+}
+
 // Which it may not answer: the core does not wait for ever.
 void Changes::take_back(const core::ReturnNodes& order) {
-  for (const auto& name : order.nodes) free_.insert(name);
+  for (const auto& name : order.nodes) {
+    if (manager_of(name) != order.manager) {
+      throw BrokenPromise("nodes go back to who granted them", name + " to " + order.manager);
+    }
+  }
+  wire::StatusReply status;
+  world_.head().elastic().describe(status, world_.now_ms());
+  std::string allocation;
+  for (const auto& campaign : status.campaigns()) {
+    if (campaign.number() == order.number) allocation = campaign.allocation();
+  }
+  Round& round = rounds_[allocation];
+  round.offered.insert(order.manager);
+  round.unanswered.insert(order.manager);
+  round.since_ms = world_.now_ms();
   Chance chance = world_.chance(kReturnPurpose).of(++answers_);
-  if (chance.percent(kSilentPercent)) return;
-  const What what{What::Kind::kClient, kHeadHost, kFirstChanger + answers_};
-  world_.schedule().after(chance.between(1, kAnswerUs), what, [this, number = order.number] {
-    world_.post_to_head(core::ReturnAnswered{number});
+  const bool moody = !world_.schedule().explores();
+  core::ReturnAnswered answer{order.number, order.manager, core::ReturnVerdict::kTaken};
+  if (moody && order.manager == kManagers[1] && chance.percent(kUnwillingPercent)) {
+    static constexpr std::array kUnwilling = {core::ReturnVerdict::kDeclined,
+                                              core::ReturnVerdict::kDeferred,
+                                              core::ReturnVerdict::kFailed};
+    answer.verdict = kUnwilling[chance.below(kUnwilling.size())];
+  }
+  for (const auto& name : order.nodes) free_.insert(name);
+  if (moody && chance.percent(kSilentPercent)) return;
+  const What what{What::Kind::kClient, kHeadHost, kFirstReturn + answers_};
+  world_.schedule().after(chance.between(1, kAnswerUs), what, [this, answer, allocation] {
+    rounds_[allocation].unanswered.erase(answer.manager);
+    world_.post_to_head(answer);
   });
 }
 
 std::optional<FaultKind> Changes::trouble_of(const std::string& node) {
   const auto found = troubles_.extract(node);
+  if (!found.empty()) last_trouble_ms_ = world_.now_ms();
   return found.empty() ? std::nullopt : std::optional(found.mapped());
 }
 

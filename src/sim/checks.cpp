@@ -30,9 +30,12 @@ constexpr std::uint64_t kRecoveryMs = 6'000;
 // way.
 constexpr std::uint64_t kUnnoticedMs = 25'000;
 
-bool is_snapshot(const core::DaemonEvent& event) {
-  const auto* in = std::get_if<core::MessageIn>(&event);
-  return in != nullptr && in->message.has_snapshot();
+// Nothing that could end a job that runs nowhere.
+bool is_about_daemons(const core::HeadEvent& event) {
+  return std::holds_alternative<core::DaemonExited>(event) ||
+         std::holds_alternative<core::DaemonLaunchFailed>(event) ||
+         std::holds_alternative<core::ProbeAnswered>(event) ||
+         std::holds_alternative<core::LinkDown>(event);
 }
 
 }  // namespace
@@ -56,6 +59,15 @@ void Checks::on_head_step(const core::HeadEvent& event, const core::Actions& act
   }
   check_lost_nodes(now_ms);
   check_fence();
+  trees_.on_head_step(world_.head().overlay().membership());
+  if (!world_.scenario().changes.empty()) {
+    check_size(event);
+    const auto campaigns = world_.head().jobs().fence().campaigns().size();
+    const bool fewer = campaigns < std::exchange(campaigns_, campaigns);
+    if (fewer || std::holds_alternative<core::ReturnAnswered>(event)) {
+      world_.changes().check_told(actions);
+    }
+  }
   watchers_.on_head_step(world_.head());
 }
 
@@ -80,9 +92,7 @@ void Checks::check_launch_data(const core::Send& send) {
     // What found no way before may go out when a node is about to leave, to be ended there.
     const bool fresh = world_.head().jobs().launches() != launched_;
     const bool leaves = node != nodes.end() && node->second.state == core::NodeState::kLeaving;
-    const bool fit = node != nodes.end() &&
-                     (node->second.state == core::NodeState::kUp ||
-                      node->second.state == core::NodeState::kSuspect || (leaves && !fresh));
+    const bool fit = node != nodes.end() && (node->second.is_up() || (leaves && !fresh));
     const auto what = fmt::format("job {} to rank {}", job, rank.value());
     if (!fit) throw BrokenPromise("launch data goes to ready daemons only", what);
   }
@@ -102,7 +112,7 @@ void Checks::check_ranks(const std::vector<core::LaunchTarget>& targets) {
 // suffer from that.
 void Checks::check_lost_nodes(std::uint64_t now_ms) {
   const auto& nodes = world_.head().roster().nodes();
-  if (nodes.size() == members_.size() && world_.scenario().changes.empty()) return;
+  if (nodes.size() == members_.size() && world_.scenario().spares == 0) return;
   std::map<Rank, core::NodeState> now;
   for (const auto& [rank, node] : nodes) now.emplace(rank, node.state);
   for (const auto& [rank, state] : members_) {
@@ -120,18 +130,22 @@ void Checks::check_lost_nodes(std::uint64_t now_ms) {
       throw BrokenPromise("only who was struck is lost", fmt::format("rank {}", rank.value()));
     }
   }
-  const bool anybody = std::ranges::any_of(now, [](const auto& entry) {
-    return entry.second == core::NodeState::kUp || entry.second == core::NodeState::kSuspect;
+  const bool anybody = std::ranges::any_of(nodes, [](const auto& entry) {
+    return entry.second.is_up() && entry.second.session.empty();
   });
   if (!anybody) losses_ms_.push_back(now_ms);  // a job that comes now finds no place
   members_ = std::move(now);
 }
 
 // row:E14 row:E10 nobody waits for nothing, and no job is launched as long as a shrink goes on
+// row:E1 in a DVM that is not elastic nobody is held but who asked for nodes
 void Checks::check_fence() {
   const auto& jobs = world_.head().jobs();
-  if (jobs.fence().parked() > 0 && jobs.fence().campaigns().empty()) {
+  if (jobs.fence().parked() > 0 && world_.head().elastic().idle()) {
     throw BrokenPromise("no job is parked without a change", "one is");
+  }
+  if (!world_.head().elastic().enabled() && (jobs.fence().holds_mapping() || jobs.held() > 0)) {
+    throw BrokenPromise("a DVM that is not elastic parks nobody", "it does");
   }
   const bool shrinks = jobs.fence().holds_launch();
   if (std::exchange(shrinks_, shrinks) && shrinks && jobs.launches() != launched_) {
@@ -140,17 +154,44 @@ void Checks::check_fence() {
   launched_ = jobs.launches();
 }
 
-// Every operation once, in order: the serial moves by one, or jumps with a snapshot.
-void Checks::on_daemon_step(HostId host, const core::DaemonEvent& event) {
-  const auto serial = world_.hosts().at(host).core->overlay().membership().serial().value();
-  auto& last = serials_[host];
-  const bool in_order =
-      serial == last || serial == last + 1 || (serial > last && is_snapshot(event));
-  if (!in_order) {
-    throw BrokenPromise("operations arrive once and in order",
-                        fmt::format("host {} goes from {} to {}", host, last, serial));
+// row:E2 row:E9 and what else is promised while the size changes
+void Checks::check_size(const core::HeadEvent& event) {
+  const auto& head = world_.head();
+  const auto& fence = head.jobs().fence();
+  const bool changes = !fence.campaigns().empty() || sizes_.last() != nullptr;
+  if (!changes || world_.down_requested()) return sizes_.rest();
+  Sight now = look_at(head, sizes_.last());
+  now.orders_fail = world_.scenario().orders_fail();
+  // A tool that is lost with its node takes its jobs along.
+  const bool one_less = sizes_.last() != nullptr && now.nodes.size() < sizes_.last()->nodes.size();
+  now.of_a_job = !is_about_daemons(event) || (one_less && !world_.scenario().tools.empty());
+  now.of_a_loss = !std::holds_alternative<core::DaemonLaunchFailed>(event) &&
+                  !std::holds_alternative<core::MessageIn>(event);
+  for (auto& [id, job] : now.jobs) {
+    if (!job.parked) continue;
+    const auto first = launches_.lower_bound({id.value(), kHeadRank});
+    job.sent = first != launches_.end() && first->first == id.value();
+    job.somewhere = std::ranges::any_of(world_.hosts(), [&, each = id](const auto& entry) {
+      const auto& [host, there] = entry;
+      return there.alive &&
+             (world_.processes().runaways(host, each) > 0 || world_.files().any_of(host, each));
+    });
   }
-  last = serial;
+  const bool over = fence.campaigns().empty();
+  sizes_.take(std::move(now));
+  if (over) sizes_.rest();
+}
+
+void Checks::on_daemon_step(HostId host, const core::DaemonEvent& event,
+                            const core::Actions& actions) {
+  const auto& daemon = world_.hosts().at(host);
+  const auto& overlay = daemon.core->overlay();
+  trees_.on_daemon_step({.host = host,
+                         .rank = daemon.identity.rank,
+                         .event = event,
+                         .actions = actions,
+                         .membership = overlay.membership(),
+                         .leaving = overlay.leaving()});
 }
 
 // row:L17 when the end of a job is told nothing of it is left on the nodes of the DVM
@@ -210,8 +251,20 @@ void Checks::when_quiet() {
   for (const auto& [number, outcome] : world_.clients().children()) check_child(outcome);
   world_.services().when_quiet();
   world_.changes().when_quiet();
+  check_unchanged();
   watchers_.when_quiet(world_.head());
   if (keep_events_) check_replay();
+}
+
+// row:E18 elastic or not: without a change of size nobody is held
+void Checks::check_unchanged() const {
+  const auto& scenario = world_.scenario();
+  const bool changes =
+      !scenario.changes.empty() ||
+      std::ranges::any_of(scenario.jobs, [](const auto& job) { return job.adds > 0; });
+  if (!changes && world_.head().jobs().held() > 0) {
+    throw BrokenPromise("without a change nobody is held", "somebody was");
+  }
 }
 
 void Checks::check_agreement() const {
@@ -228,6 +281,7 @@ void Checks::check_agreement() const {
     if (!members.has(rank)) broken(fmt::format("rank {} lives and is no member", rank.value()));
     const auto& overlay = host.core->overlay();
     check_same_membership(rank, overlay.membership());
+    trees_.check_agreement(id, rank, overlay.membership(), members);
     if (overlay.parent_peer() != members.tree().parent(rank)) {
       broken(fmt::format("rank {} hangs on the wrong parent", rank.value()));
     }
@@ -297,7 +351,9 @@ bool Checks::is_left_alone(const Outcome& outcome) const {
   const auto& plan = outcome.plan;
   const bool has_time = plan.timeout_ms == 0 && plan.spawn_timeout_ms == 0 && plan.bad_disks == 0;
   const bool clients = plan.client == ClientHabit::kStays || plan.client == ClientHabit::kSlow;
-  return has_time && clients && !members_.empty() &&
+  const bool may_refuse = world_.changes().ever_refused() || !world_.scenario().changes.empty();
+  const bool refused = plan.adds > 0 && may_refuse;
+  return has_time && clients && !refused && !members_.empty() &&
          !lost_between(outcome.submitted_ms, outcome.answered_ms);
 }
 
@@ -416,6 +472,9 @@ void Checks::at_the_end() {
   };
   if (!world_.head_exited()) broken("the head goes on");
   watchers_.at_the_end(world_.head());
+  // row:S8 row:S11 row:E1 whatever becomes of a daemon, the DVM goes on
+  if (world_.ready() && !world_.down_requested()) broken("the head has ended by itself");
+  world_.changes().at_the_end();
   if (!world_.ready() && !start_may_fail_ && !world_.scenario().take_down_ms) {
     throw BrokenPromise("a start without faults succeeds", "it did not");
   }

@@ -14,6 +14,8 @@
 #include "core/roster.hpp"
 #include "sim/network.hpp"
 #include "sim/scenario.hpp"
+#include "sim/size_checks.hpp"
+#include "sim/tree_checks.hpp"
 #include "sim/watchers.hpp"
 
 namespace tide::sim {
@@ -28,7 +30,7 @@ class Checks {
   // ---- what the world tells ----
   void on_head_step(const core::HeadEvent& event, const core::Actions& actions,
                     std::uint64_t now_ms);
-  void on_daemon_step(HostId host, const core::DaemonEvent& event);
+  void on_daemon_step(HostId host, const core::DaemonEvent& event, const core::Actions& actions);
   void on_job_ended(JobId job) const;
   // A fault that may cost the host its place in the DVM, if it lasts long enough.
   void on_struck(HostId host, std::uint64_t for_ms);
@@ -36,10 +38,6 @@ class Checks {
   void on_fault();
   // The grow that this daemon belongs to may fail.
   void on_grow_fault(Rank rank) { excused_.insert(rank); }
-  // The highest rank that was given to a daemon.
-  [[nodiscard]] std::uint32_t ranks_given() const {
-    return ranks_given_.empty() ? 0 : ranks_given_.rbegin()->value();
-  }
   [[nodiscard]] std::uint64_t last_fault_ms() const { return last_fault_ms_; }
   [[nodiscard]] bool is_excused(Rank rank) const { return excused_.contains(rank); }
 
@@ -54,6 +52,8 @@ class Checks {
   void check_ranks(const std::vector<core::LaunchTarget>& targets);
   void check_lost_nodes(std::uint64_t now_ms);
   void check_fence();
+  void check_size(const core::HeadEvent& event);
+  void check_unchanged() const;
   void check_agreement() const;
   void check_same_membership(Rank rank, const core::Membership& seen) const;
   void check_jobs_gone() const;
@@ -73,6 +73,7 @@ class Checks {
   Watchers watchers_;
   std::vector<std::pair<core::HeadEvent, std::uint64_t>> head_events_;
   std::set<Rank> ranks_given_;
+  std::size_t campaigns_ = 0;  // that held jobs, after the last step
   std::set<ClientId> gone_clients_;
   std::map<Rank, core::NodeState> members_;
   std::set<std::pair<std::uint32_t, Rank>> launches_;  // what was sent to be launched, and where
@@ -84,7 +85,8 @@ class Checks {
   std::uint64_t launched_ = 0;  // jobs, by then
   bool start_may_fail_ = false;
   std::vector<std::uint64_t> losses_ms_;
-  std::map<HostId, std::uint64_t> serials_;
+  SizeChecks sizes_;
+  TreeChecks trees_;
 };
 
 }  // namespace tide::sim

@@ -13,6 +13,7 @@ namespace {
 // Shorter than the time after which anybody is given up: no promise may hang on such a delay.
 constexpr std::uint64_t kLatestUs = 1'000'000;
 constexpr std::uint32_t kWaits = 2;
+constexpr std::size_t kMostArrivals = 62;  // bits of a number, the first being no choice
 
 // The canonical order: it depends on the state and not on how that was reached.
 bool before(const Schedule::Entry& one, const Schedule::Entry& other) {
@@ -81,6 +82,16 @@ std::vector<const Schedule::Entry*> Choices::overtakers(const std::vector<Entry>
 std::uint32_t Choices::orders(const std::vector<Entry>& pending) const {
   const bool can_wait = !default_of(pending)->what.has_its_time() && pending.size() > 1;
   return static_cast<std::uint32_t>(overtakers(pending).size()) + (can_wait ? kWaits : 0);
+}
+
+std::uint64_t Choices::arrivals(const std::vector<Entry>& pending) const {
+  if (!world_.ready()) return 0;
+  std::uint64_t out = 0;
+  const auto heads = overtakers(pending);
+  for (std::size_t i = 0; i < heads.size() && i < kMostArrivals; ++i) {
+    if (heads[i]->what.kind == What::Kind::kArrival) out |= std::uint64_t{1} << (i + 1);
+  }
+  return out;
 }
 
 std::uint32_t Choices::faults() const {

@@ -21,6 +21,8 @@ class Choices {
   // Choice 0 is the default; then follow other orders, then faults.
   [[nodiscard]] std::uint32_t orders(const std::vector<Entry>& pending) const;
   [[nodiscard]] std::uint32_t faults() const;
+  // Which of the orders let somebody come now, when the DVM is ready: a bit for each choice.
+  [[nodiscard]] std::uint64_t arrivals(const std::vector<Entry>& pending) const;
   // Null: what was chosen has been done.
   const Entry* choose(const std::vector<Entry>& pending, std::uint32_t choice);
   // Of the world, and of who is to wait.

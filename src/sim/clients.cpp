@@ -4,6 +4,7 @@
 #include <csignal>
 #include <utility>
 
+#include "sim/changes.hpp"
 #include "sim/services.hpp"
 #include "sim/staged_files.hpp"
 #include "sim/world.hpp"
@@ -45,7 +46,7 @@ Clients::Clients(World& world) : world_(world) {
 
 void Clients::plan_all() {
   for (std::size_t i = 0; i < outcomes_.size(); ++i) {
-    const What what{What::Kind::kDeadline, kHeadHost, kFirstSubmitter + i};
+    const What what{What::Kind::kArrival, kHeadHost, kFirstSubmitter + i};
     world_.schedule().at_ms(outcomes_[i].plan.at_ms, what, [this, i] { submit(i); });
   }
 }
@@ -83,6 +84,7 @@ void Clients::submit(std::size_t index) {
   if (plan.misfit == Misfit::kTooMany) app->set_processes(kTooManyProcesses);
   if (plan.misfit == Misfit::kTooLarge) app->add_argv(std::string(kMessageLimit / 2, 'x'));
   for (std::uint32_t i = 0; i < plan.files; ++i) job->add_files()->set_name(std::to_string(i));
+  world_.changes().add_nodes(plan, index, *job);
   world_.post_to_head(std::move(message));
   const bool acts = plan.client != ClientHabit::kStays && plan.client != ClientHabit::kSlow;
   const What what{What::Kind::kClient, kHeadHost, index};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
@@ -19,65 +20,17 @@ namespace tide::sim {
 
 namespace {
 
-constexpr std::uint64_t kSeed = 8;  // one of those whose heads are replayed at the end
-constexpr std::uint64_t kSubmitMs = 1;
-constexpr std::uint32_t kTimeoutMs = 2'000;
-
-// ---- the worlds ----
-
-Scenario quiet_world(const ExploreOptions& options) {
-  Scenario scenario;
-  scenario.seed = kSeed;
-  scenario.nodes = options.nodes;
-  scenario.radix = options.radix;
-  scenario.latency = Latency::kSteady;
-  for (std::uint32_t i = 0; i < options.jobs; ++i) {
-    JobPlan job;
-    job.at_ms = kSubmitMs;
-    job.processes = i == 0 ? options.nodes : 1;
-    job.by_node = true;
-    job.max_output_bytes = 20;
-    scenario.jobs.push_back(job);
-  }
-  return scenario;
+// Some worlds have their fault already: for the others of those without changes that is so.
+bool has_its_fault(std::uint32_t world, const Scenario& scenario) {
+  if (scenario.changes.empty()) return world != 0;
+  return std::ranges::any_of(scenario.changes,
+                             [](const auto& each) { return each.trouble.has_value(); });
 }
 
-void add_launcher_worlds(const Scenario& quiet, std::vector<Scenario>& worlds) {
-  for (const auto kind : {FaultKind::kSlowStart, FaultKind::kFailsToStart,
-                          FaultKind::kNeverConnects, FaultKind::kDiesConnected,
-                          FaultKind::kDiesReported, FaultKind::kTwin, FaultKind::kComesLate}) {
-    for (std::uint32_t rank = 1; rank <= quiet.nodes; ++rank) {
-      worlds.push_back(quiet);
-      worlds.back().faults.push_back(Fault{.kind = kind, .target = rank, .for_ms = 100});
-    }
-  }
-}
-
-void add_job_worlds(const Scenario& quiet, const FaultClasses& classes,
-                    std::vector<Scenario>& worlds) {
-  if (quiet.jobs.empty()) return;
-  if (classes.contains(FaultClass::kProcess)) {
-    for (const auto trouble : {Trouble::kExitCode, Trouble::kCrash, Trouble::kHang,
-                               Trouble::kStubborn, Trouble::kNotStarted, Trouble::kUnendable}) {
-      worlds.push_back(quiet);
-      worlds.back().jobs[0].trouble = trouble;
-      const bool hangs = trouble == Trouble::kHang || trouble == Trouble::kStubborn;
-      if (hangs) worlds.back().jobs[0].timeout_ms = kTimeoutMs;
-    }
-  }
-  if (!classes.contains(FaultClass::kClient)) return;
-  for (const auto habit : {ClientHabit::kLeaves, ClientHabit::kKills, ClientHabit::kSignals}) {
-    worlds.push_back(quiet);
-    worlds.back().jobs[0].client = habit;
-  }
-  worlds.push_back(quiet);
-  worlds.back().take_down_ms = kSubmitMs;
-}
-
-// The other worlds have their fault.
-const FaultClasses& strikes_in(const Path& path, const ExploreOptions& options) {
+const FaultClasses& strikes_in(std::uint32_t world, const Scenario& scenario,
+                               const ExploreOptions& options) {
   static const FaultClasses kNone;
-  return path.world == 0 ? options.classes : kNone;
+  return has_its_fault(world, scenario) ? kNone : options.classes;
 }
 
 // ---- one run ----
@@ -96,7 +49,7 @@ class Guide {
  public:
   Guide(World& world, const ExploreOptions& options, const Path& path, const Arrive& arrive)
       : world_(world),
-        choices_(world, strikes_in(path, options)),
+        choices_(world, strikes_in(path.world, world.scenario(), options)),
         options_(options),
         departures_(path.departures),
         arrive_(arrive) {}
@@ -198,11 +151,14 @@ class SeenStates {
   std::array<Part, 61> parts_;
 };
 
-// Departures that can follow a path, at one step of it.
+// How a path can go on at one step of it.
 struct Branch {
   Path path;
+  std::uint32_t cost = 0;  // of the path: departures that count
   std::uint32_t step = 0;
   std::uint32_t choices = 0;
+  std::uint64_t arrivals = 0;   // which of these are arrivals and do not count, a bit for each
+  bool takes_arrivals = false;  // these, or all others
 };
 
 class Search {
@@ -216,10 +172,12 @@ class Search {
     result_.worlds = worlds_.size();
     std::vector<Branch> level;
     for (std::uint32_t i = 0; i < worlds_.size(); ++i) {
-      // In the others the fault is the first departure.
-      if (i == 0 || options_.departures > 0) level.push_back(Branch{Path{i, {}}, 0, 0});
+      // Where there is one the fault is the first departure.
+      const auto cost = fault_of(i);
+      if (cost <= options_.departures) level.push_back(Branch{Path{i, {}}, cost});
     }
-    for (; !level.empty() && !stopped_; level = std::exchange(next_, {})) {
+    // What came to be by arrivals alone belongs to the same level.
+    for (; !level.empty() && !stopped_; level = std::exchange(same_.empty() ? next_ : same_, {})) {
       work_ = std::move(level);
       taken_ = 0;
       std::vector<std::thread> threads;
@@ -238,26 +196,37 @@ class Search {
       const auto index = taken_.fetch_add(1);
       if (index >= work_.size()) return;
       const Branch& branch = work_[index];
-      if (branch.choices == 0) follow(branch.path);
+      if (branch.choices == 0) follow(branch.path, branch.cost);
       for (std::uint32_t choice = 1; choice <= branch.choices && !stopped_; ++choice) {
+        if (branch.takes_arrivals != is_in(branch.arrivals, choice)) continue;
         Path path = branch.path;
         path.departures.push_back(Departure{branch.step, choice});
-        follow(path);
+        follow(path, branch.cost + (branch.takes_arrivals ? 0 : 1));
       }
       if (reports && options_.progress) options_.progress(states_, runs_);
       if (states_ >= options_.max_states || options_.stop()) stopped_ = true;
     }
   }
 
-  void follow(const Path& path) {
-    std::vector<Branch> branches;
-    const auto used = path.departures.size() + (path.world == 0 ? 0 : 1);
+  static bool is_in(std::uint64_t arrivals, std::uint32_t choice) {
+    return choice < 64 && ((arrivals >> choice) & 1U) != 0;
+  }
+  [[nodiscard]] std::uint32_t fault_of(std::uint32_t world) const {
+    return has_its_fault(world, worlds_[world]) && options_.changes == 0 ? 1 : 0;
+  }
+
+  void follow(const Path& path, std::uint32_t cost) {
+    std::vector<Branch> more;
+    std::vector<Branch> as_many;
     const Arrive arrive = [&](std::uint32_t step, const Choices& choices, const auto& pending) {
       if (!seen_.add(Hash{choices.state_hash(), path.world}.value())) throw SeenBefore{};
       ++states_;
-      const bool more = used < options_.departures;
-      const auto count = more ? choices.orders(pending) + choices.faults() : 0;
-      if (count > 0) branches.push_back(Branch{path, step, count});
+      const auto arrivals = options_.changes > 0 ? choices.arrivals(pending) : 0;
+      const auto last = static_cast<std::uint32_t>(std::bit_width(arrivals));
+      if (arrivals != 0) as_many.push_back(Branch{path, cost, step, last, arrivals, true});
+      if (cost >= options_.departures) return;
+      const auto count = choices.orders(pending) + choices.faults();
+      if (count > 0) more.push_back(Branch{path, cost, step, count, arrivals, false});
     };
     Journal journal;
     const auto end = run_path(worlds_[path.world], options_, path, journal, arrive);
@@ -266,7 +235,8 @@ class Search {
     result_.runs = runs_;
     result_.ends += end.came_to_end ? 1U : 0U;
     result_.faults += journal.counts.faults_in_all() > 0 ? 1U : 0U;
-    std::ranges::move(branches, std::back_inserter(next_));
+    std::ranges::move(more, std::back_inserter(next_));
+    std::ranges::move(as_many, std::back_inserter(same_));
     if (end.failure) note_failure(path, *end.failure);
   }
 
@@ -285,22 +255,11 @@ class Search {
   std::atomic<std::uint64_t> states_{0};
   std::atomic<std::uint64_t> runs_{0};
   std::atomic<bool> stopped_{false};
-  std::mutex mutex_;  // of what follows
-  std::vector<Branch> next_;
+  std::mutex mutex_;          // of what follows
+  std::vector<Branch> next_;  // with one departure more
+  std::vector<Branch> same_;
   Explored result_;
 };
-
-}  // namespace
-
-std::vector<Scenario> small_worlds(const ExploreOptions& options) {
-  std::vector<Scenario> worlds = {quiet_world(options)};
-  const Scenario quiet = worlds[0];
-  if (options.classes.contains(FaultClass::kLauncher)) add_launcher_worlds(quiet, worlds);
-  add_job_worlds(quiet, options.classes, worlds);
-  return worlds;
-}
-
-namespace {
 
 Scenario world_of(const ExploreOptions& options, const Path& path) {
   const auto worlds = small_worlds(options);

@@ -5,7 +5,9 @@
 // nothing is more than kLatestMs late. One order is the default: first what fewest steps led to.
 // Whatever departs from it counts, and up to a bound every combination of departures is tried:
 // something overtakes, something waits for all else of its moment or for a timer, a timer is first,
-// a fault strikes. States are told apart by a hash; from each that is new all is tried once.
+// a fault strikes. Where the DVM changes its size, those who want that and those who bring jobs may
+// come in any state of a DVM that is ready, and that does not count. States are told apart by a
+// hash; from each that is new all is tried once.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +44,7 @@ Result<Path> read_path(std::string_view text);
 struct ExploreOptions {
   std::uint32_t nodes = 3;
   std::uint32_t jobs = 2;
+  std::uint32_t changes = 0;  // of the DVM's size: 1 or 2
   std::uint32_t radix = 2;
   std::uint32_t departures = 1;  // the bound; a fault counts as one, and there is at most one
   FaultClasses classes{kFaultClasses.begin(), kFaultClasses.end()};
@@ -65,6 +68,7 @@ struct Explored {
 
 // The worlds that are explored: one into which faults strike at every step, and one for each thing
 // that has its place without that: a daemon that does not start, a process that fails, a client.
+// With changes of size: one for each way in which one or two of them can meet.
 std::vector<Scenario> small_worlds(const ExploreOptions& options);
 
 Explored explore(const ExploreOptions& options);

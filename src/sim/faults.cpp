@@ -212,7 +212,7 @@ bool World::lie_from(HostId host, Chance chance) {
   // One that is about to leave still relays for those who stood below it, and one that is about to
   // come may stand below the liar when the head hears of it.
   const auto& membership = head_core_->overlay().membership();
-  const bool comes = !membership.has(victim) && !scenario_.changes.empty();
+  const bool comes = !membership.has(victim) && scenario_.spares > 0;
   const bool may_speak =
       !membership.has(liar) || membership.tree().is_ancestor_or_self(liar, victim);
   if (comes || may_speak) victim = kHeadRank;

@@ -169,6 +169,7 @@ void World::stop_host(HostId id, const std::string& how, bool told) {
   processes_->host_gone(id);
   files_->host_gone(id);
   services_->host_gone(id);
+  changes_->host_gone(id);
   if (scenario_.far && told) end_sessions_of(id);
   if (!told || id == kHeadHost || host.foreign || (scenario_.far && host.on_its_own)) return;
   Chance chance = chance_.of(kDeathPurpose).of(id);

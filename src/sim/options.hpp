@@ -29,6 +29,9 @@ struct Options {
   ExploreOptions explore;
   std::optional<Path> path;
   std::optional<std::uint32_t> scale;  // so many daemons
+  bool repair_cost = false;
+  std::optional<std::uint32_t> most;  // departures, for the cost of repairs
+  std::string plot_file;
   std::string scenario_file;
   std::string trace_file;
   bool quiet = false;

@@ -4,6 +4,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <map>
 
 #include "sim/scale_world.hpp"
 
@@ -43,6 +44,7 @@ class Measurement {
   explicit Measurement(const ScaleOptions& options)
       : options_(options),
         n_(options.daemons),
+        grown_((options.daemons + 9) / 10),
         depth_(full_depth(options.daemons, options.radix)),
         world_(options.daemons, options.radix, options.latency_us) {}
 
@@ -52,6 +54,8 @@ class Measurement {
     broadcast();
     job();
     loss();
+    grow();
+    shed();
     memory();
     return {options_, std::move(rows_)};
   }
@@ -146,6 +150,85 @@ class Measurement {
     row("loss of rank 1: daemons that agree with the head", in_agreement(), n_ - 1, "N - 1");
   }
 
+  // Slots are fixed: the newcomers attach themselves below, and nobody else moves.
+  void grow() {
+    const std::uint64_t old = n_ - 1;
+    const auto repairs = world_.repairs();
+    const auto begin_us = world_.now_us();
+    world_.grow(static_cast<std::uint32_t>(grown_));
+    const Traffic traffic = settle();
+    row("grow by G: reports", traffic.of(LinkMessage::kReport), grown_, "G = ⌈N / 10⌉");
+    row("grow by G: snapshots", traffic.of(LinkMessage::kSnapshot), grown_, "G");
+    row("grow by G: attachments", traffic.of(LinkMessage::kAttach), grown_, "G");
+    row("grow by G: operations", traffic.of(LinkMessage::kOperation), old, "N - 1");
+    row("grow by G: repairs", world_.repairs() - repairs, 0, "0");
+    row("grow by G: all messages", traffic.all());
+    row("grow by G: bytes sent", traffic.bytes, Unit::kBytes);
+    row("grow by G: until done", world_.changed_us() - begin_us, Unit::kMicroseconds);
+    row("grow by G: changes that are done", world_.changes_done(), 1, "1");
+    row("grow by G: daemons that agree with the head", in_agreement(), old + grown_, "N - 1 + G");
+  }
+
+  // row:S2 The order goes to everybody once; each who leaves is let go once, and whoever stays
+  // computes its tree anew once.
+  void shed() {
+    if (n_ < 2) return;
+    std::vector<Rank> branch;
+    const auto& tree = world_.head().overlay().membership().tree();
+    tree.subtree(Rank(2)).for_each(tree.span(), [&](Rank rank) { branch.push_back(rank); });
+    const std::uint64_t all = n_ - 1 + grown_;
+    const std::uint64_t stay = all - branch.size();
+    const auto at_head = world_.head().overlay().membership().repairs();
+    const auto begin_us = world_.now_us();
+    std::map<std::uint32_t, std::uint64_t> before;
+    for_each_daemon([&](std::uint32_t rank, const auto& daemon) {
+      before.emplace(rank, daemon.overlay().membership().repairs());
+    });
+    world_.shrink(branch);
+    const Traffic traffic = settle();
+    std::uint64_t repaired_once = 0;
+    for_each_daemon([&](std::uint32_t rank, const auto& daemon) {
+      const bool once = daemon.overlay().membership().repairs() == before.at(rank) + 1;
+      repaired_once += once ? 1U : 0U;
+    });
+    row("shed the branch of rank 2: m", branch.size(), branch_size(),
+        "slots of the branch ≤ N + G");
+    row("shed the branch of rank 2: operations", traffic.of(LinkMessage::kOperation), all,
+        "N - 1 + G");
+    row("shed the branch of rank 2: words that let go", traffic.of(LinkMessage::kLetGo),
+        branch.size(), "m");
+    row("shed the branch of rank 2: attachments", traffic.of(LinkMessage::kAttach), 0, "0");
+    row("shed the branch of rank 2: repairs at the head",
+        world_.head().overlay().membership().repairs() - at_head, 1, "1");
+    row("shed the branch of rank 2: survivors that repaired once", repaired_once, stay,
+        "N - 1 + G - m");
+    row("shed the branch of rank 2: all messages", traffic.all());
+    row("shed the branch of rank 2: bytes sent", traffic.bytes, Unit::kBytes);
+    row("shed the branch of rank 2: until done", world_.changed_us() - begin_us,
+        Unit::kMicroseconds);
+    row("shed the branch of rank 2: changes that are done", world_.changes_done(), 2, "2");
+    row("shed the branch of rank 2: daemons that agree with the head", in_agreement(), stay,
+        "N - 1 + G - m");
+  }
+
+  template <class Look>
+  void for_each_daemon(Look&& look) const {
+    for (std::uint32_t rank = 1; rank <= n_ + grown_; ++rank) {
+      if (const auto* daemon = world_.daemon(Rank(rank))) look(rank, *daemon);
+    }
+  }
+
+  // That of rank 2 is a full one: no hole is in it.
+  [[nodiscard]] std::uint64_t branch_size() const {
+    const std::uint64_t last = n_ + grown_;
+    std::uint64_t size = 0;
+    for (std::uint64_t first = 2, width = 1; first <= last;
+         first = first * options_.radix + 1, width *= options_.radix) {
+      size += std::min(width, last - first + 1);
+    }
+    return size;
+  }
+
   [[nodiscard]] std::uint64_t moves_after_loss() const {
     const std::uint64_t radix = options_.radix;
     std::uint64_t moves = 0;
@@ -159,30 +242,32 @@ class Measurement {
   [[nodiscard]] std::uint64_t in_agreement() const {
     const auto& head = world_.head().overlay().membership();
     std::uint64_t count = 0;
-    for (std::uint32_t rank = 1; rank <= n_; ++rank) {
-      const auto* daemon = world_.daemon(Rank(rank));
-      if (daemon == nullptr) continue;
-      const auto& overlay = daemon->overlay();
+    for_each_daemon([&](std::uint32_t rank, const auto& daemon) {
+      const auto& overlay = daemon.overlay();
       const bool agrees = overlay.membership().serial() == head.serial() &&
                           overlay.membership().tree().living() == head.tree().living() &&
                           overlay.parent_peer() == head.tree().parent(Rank(rank));
       if (agrees) ++count;
-    }
+    });
     return count;
   }
 
   void memory() {
+    std::uint64_t daemons = 0;
+    for_each_daemon([&](auto /*rank*/, const auto& /*daemon*/) { ++daemons; });
     const auto full = heap_bytes();
     world_.drop_daemons();
     const auto without_daemons = heap_bytes();
     world_.drop_head();
-    row("memory: of a daemon's core", (full - without_daemons) / n_, Unit::kBytes);
-    row("memory: of the head's core, for each daemon", (without_daemons - heap_bytes()) / n_,
-        Unit::kBytes);
+    row("memory: of a daemon's core",
+        (full - without_daemons) / std::max<std::uint64_t>(daemons, 1), Unit::kBytes);
+    row("memory: of the head's core, for each daemon",
+        (without_daemons - heap_bytes()) / std::max<std::uint64_t>(daemons, 1), Unit::kBytes);
   }
 
   ScaleOptions options_;
   std::uint64_t n_;
+  std::uint64_t grown_;
   std::uint32_t depth_;
   ScaleWorld world_;
   std::vector<ScaleRow> rows_;

@@ -33,7 +33,8 @@ struct ScaleReport {
 // The levels below the head of a full tree with so many daemons.
 std::uint32_t full_depth(std::uint32_t daemons, std::uint32_t radix);
 
-// Starts the DVM, broadcasts, runs a job on all daemons, and kills rank 1, which has children.
+// Starts the DVM, broadcasts, runs a job on all daemons, kills rank 1, which has children, grows by
+// a tenth, and sheds the whole branch of rank 2.
 ScaleReport measure_scale(const ScaleOptions& options);
 
 // A table in Markdown.

@@ -14,12 +14,12 @@ constexpr std::uint64_t kReapUs = 1'000;   // until the launcher tells of a daem
 constexpr std::uint64_t kSpawnUs = 1'000;  // a fork and an exec
 constexpr std::uint64_t kSweepUs = 10;
 constexpr std::uint64_t kRegisterUs = 100;
-constexpr std::uint32_t kCampaign = 1;
 
 core::HeadConfig head_config(std::uint32_t radix) {
   core::HeadConfig config;
   config.dvm_id = config.dvm_name = config.jobs.dvm_id = "scale";
   config.overlay.radix = radix;
+  config.elastic.enabled = true;
   config.jobs.launch_with_map =
       false;  // a hundred thousand copies of it do not fit into one machine
   return config;
@@ -119,13 +119,46 @@ bool ScaleWorld::link_changes(const core::DaemonEvent& event) {
 
 // ---- what is done from outside ----
 
+// Ranks are given out in the order of the nodes, so node and rank have the same number.
+std::vector<core::NodeRequest> ScaleWorld::more_nodes(std::uint32_t count) {
+  std::vector<core::NodeRequest> out;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto number = ++nodes_given_;
+    out.push_back({fmt::format("v{}", number), 1, Incarnation(1'000'000 + number)});
+  }
+  return out;
+}
+
 void ScaleWorld::start() {
   core::StartDvm request;
-  for (std::uint32_t rank = 1; rank <= daemons_wanted_; ++rank) {
-    request.nodes.push_back(
-        core::NodeRequest{fmt::format("v{}", rank), 1, Incarnation(1'000'000 + rank)});
-  }
+  request.nodes = more_nodes(daemons_wanted_);
   after(0, std::move(request));
+}
+
+void ScaleWorld::grow(std::uint32_t daemons) {
+  core::ClientMessage message{ClientId(next_client_++), {}, {}};
+  message.request.set_request(1);
+  message.request.mutable_grow()->set_count(daemons);
+  after(0, std::move(message));
+}
+
+void ScaleWorld::grant(const core::AskForNodes& ask) {
+  after(latency_us_, core::NodesGranted{ask.ask, more_nodes(ask.count)});
+}
+
+void ScaleWorld::shrink(const std::vector<Rank>& ranks) {
+  core::ClientMessage message{ClientId(next_client_++), {}, {}};
+  message.request.set_request(1);
+  for (const Rank rank : ranks) {
+    message.request.mutable_shrink()->add_nodes(fmt::format("v{}", rank.value()));
+  }
+  after(0, std::move(message));
+}
+
+std::uint64_t ScaleWorld::repairs() const {
+  std::uint64_t sum = repairs_of_the_gone_ + head_->overlay().membership().repairs();
+  for (const auto& [host, daemon] : daemons_) sum += daemon->overlay().membership().repairs();
+  return sum;
 }
 
 void ScaleWorld::broadcast() {
@@ -147,8 +180,10 @@ void ScaleWorld::submit_job() {
 }
 
 void ScaleWorld::kill(Rank rank) {
-  daemons_.erase(rank.value());
-  for (std::size_t id = 0; id < links_.size(); ++id) {
+  const auto gone = daemons_.extract(rank.value());
+  if (gone.empty()) return;
+  repairs_of_the_gone_ += gone.mapped()->overlay().membership().repairs();
+  for (const auto id : links_of_[rank.value()]) {
     Link& link = links_[id];
     for (const std::size_t end : {0U, 1U}) {
       if (link.host[end] != rank.value() || !link.open[1 - end]) continue;
@@ -189,10 +224,24 @@ void ScaleWorld::perform(HostId self, core::Action& action) {
           core::ProbeAnswered{probe->rank, !alive(probe->rank.value())});
   } else if (std::holds_alternative<core::AnnounceReady>(action)) {
     ready_us_ = now_us_;
+  } else if (auto* ask = std::get_if<core::AskForNodes>(&action)) {
+    grant(*ask);
+  } else if (auto* order = std::get_if<core::ReturnNodes>(&action)) {
+    after(latency_us_, core::ReturnAnswered{order->number, order->manager});
+  } else if (std::holds_alternative<core::Exit>(action)) {
+    kill(Rank(self));
   } else if (auto* reply = std::get_if<core::Reply>(&action)) {
-    if (!reply->reply.has_ended()) return;
+    take_reply(*reply);
+  }
+}
+
+void ScaleWorld::take_reply(const core::Reply& reply) {
+  if (reply.reply.has_ended()) {
     job_ended_us_ = now_us_;
-    job_exit_status_ = reply->reply.ended().exit_status();
+    job_exit_status_ = reply.reply.ended().exit_status();
+  } else if (reply.reply.change_ended().done()) {
+    ++changes_done_;
+    changed_us_ = now_us_;
   }
 }
 
@@ -202,7 +251,7 @@ void ScaleWorld::launch(const core::LaunchTarget& target) {
   config.overlay.self = config.jobs.self = target.rank;
   config.overlay.radix = radix_;
   config.jobs.node = target.node;
-  incarnations_[host] = target.incarnation;
+  tickets_[host] = {target.incarnation, target.campaign};
   auto& daemon = daemons_[host] = std::make_unique<core::DaemonCore>(std::move(config));
   wire::Report report;
   report.set_node(target.node);
@@ -224,15 +273,17 @@ void ScaleWorld::connect(HostId from, const core::Connect& wish) {
   }
   links_.push_back(Link{{from, to}, {}});
   const auto link = links_.size() - 1;
+  for (const HostId end : {from, to}) links_of_[end].push_back(link);
   after(latency_us_, to, link_up(link, 1));
   after(std::uint64_t{2} * latency_us_, from, link_up(link, 0));
 }
 
 core::LinkUp ScaleWorld::link_up(std::size_t link, std::size_t end) const {
   const HostId peer = links_.at(link).host.at(1 - end);
-  const auto known = incarnations_.find(peer);
-  const auto incarnation = known == incarnations_.end() ? Incarnation{} : known->second;
-  return {end_id(link, end), Rank(peer), incarnation, end == 1 ? kCampaign : 0, end == 0};
+  const auto known = tickets_.find(peer);
+  const Ticket ticket = known == tickets_.end() ? Ticket{} : known->second;
+  return {end_id(link, end), Rank(peer), ticket.incarnation, end == 1 ? ticket.campaign : 0,
+          end == 0};
 }
 
 void ScaleWorld::send(const core::Send& message) {

@@ -17,7 +17,7 @@ namespace tide::sim {
 
 // Messages by wire::LinkMessage::BodyCase.
 struct Traffic {
-  static constexpr std::size_t kKinds = 16;
+  static constexpr std::size_t kKinds = wire::LinkMessage::kLetGo + 1;  // the highest
   std::array<std::uint64_t, kKinds> messages{};
   std::array<std::uint64_t, 2> reductions{};  // by wire::ReductionId::Kind
   std::uint64_t launches = 0;                 // those of the messages down that start processes
@@ -44,6 +44,8 @@ class ScaleWorld {
   void broadcast();   // an operation that does nothing
   void submit_job();  // with one process on every daemon that is left
   void kill(Rank rank);
+  void grow(std::uint32_t daemons);
+  void shrink(const std::vector<Rank>& ranks);
   // Whatever happens by itself in so much virtual time.
   void run_for(std::uint64_t ms);
 
@@ -56,6 +58,12 @@ class ScaleWorld {
   [[nodiscard]] std::optional<std::uint64_t> completed_us(Serial serial) const;
   [[nodiscard]] std::optional<std::uint64_t> job_ended_us() const { return job_ended_us_; }
   [[nodiscard]] int job_exit_status() const { return job_exit_status_; }
+  // Changes of size that were said to be done, and when the last of them was.
+  [[nodiscard]] std::uint64_t changes_done() const { return changes_done_; }
+  [[nodiscard]] std::uint64_t changed_us() const { return changed_us_; }
+  // How often the tree was computed anew because somebody left: by the head and all daemons, also
+  // those that are gone.
+  [[nodiscard]] std::uint64_t repairs() const;
 
   // For measuring memory: afterwards the world is of no more use.
   void drop_daemons() { daemons_.clear(); }
@@ -84,6 +92,9 @@ class ScaleWorld {
   void launch(const core::LaunchTarget& target);
   void connect(HostId from, const core::Connect& wish);
   void send(const core::Send& message);
+  std::vector<core::NodeRequest> more_nodes(std::uint32_t count);
+  void grant(const core::AskForNodes& ask);
+  void take_reply(const core::Reply& reply);
   void close(const core::CloseLink& closing);
   void spawn(HostId host, core::ProcKey proc);
   [[nodiscard]] core::LinkUp link_up(std::size_t link, std::size_t end) const;
@@ -93,8 +104,13 @@ class ScaleWorld {
   std::uint32_t daemons_wanted_;
   std::unique_ptr<core::HeadCore> head_;
   std::map<HostId, std::unique_ptr<core::DaemonCore>> daemons_;
-  std::map<HostId, Incarnation> incarnations_;
+  struct Ticket {
+    Incarnation incarnation;
+    std::uint32_t campaign = 0;
+  };
+  std::map<HostId, Ticket> tickets_;
   std::vector<Link> links_;
+  std::map<HostId, std::vector<std::size_t>> links_of_;
   std::map<std::uint64_t, std::vector<Happening>> agenda_;  // by time
   std::uint64_t now_us_ = 0;
   std::uint64_t next_client_ = 1;
@@ -103,6 +119,10 @@ class ScaleWorld {
   std::map<Serial, std::uint64_t> completed_us_;
   std::optional<std::uint64_t> job_ended_us_;
   int job_exit_status_ = -1;
+  std::uint32_t nodes_given_ = 0;
+  std::uint64_t changes_done_ = 0;
+  std::uint64_t changed_us_ = 0;
+  std::uint64_t repairs_of_the_gone_ = 0;
 };
 
 }  // namespace tide::sim

@@ -27,6 +27,7 @@ enum Purpose : std::uint64_t {
   kFileDraw,
   kTraceDraw,
   kChangeDraw,
+  kAddDraw = 20,
 };
 
 struct Burst {
@@ -222,11 +223,13 @@ ToolPlan draw_tool(const std::vector<Burst>& bursts, Chance& chance) {
   return tool;
 }
 
+// What may happen to a daemon that is started for a grow.
+constexpr std::array kGrowTroubles = {FaultKind::kFailsToStart, FaultKind::kNeverConnects,
+                                      FaultKind::kDiesConnected, FaultKind::kDiesReported,
+                                      FaultKind::kSlowStart};
+
 ChangePlan draw_change(const Scenario& scenario, const FaultClasses& classes,
                        const std::vector<Burst>& bursts, Chance& chance) {
-  static constexpr std::array kTroubles = {FaultKind::kFailsToStart, FaultKind::kNeverConnects,
-                                           FaultKind::kDiesConnected, FaultKind::kDiesReported,
-                                           FaultKind::kSlowStart};
   const Burst& burst = bursts[chance.below(bursts.size())];
   ChangePlan change;
   change.at_ms = std::max<std::uint64_t>(moment_in(burst, chance), kFirstChangeMs);
@@ -239,12 +242,21 @@ ChangePlan draw_change(const Scenario& scenario, const FaultClasses& classes,
   change.count = chance.small(1, grows ? scenario.spares : scenario.nodes);
   change.by_name = chance.percent(50);
   if (classes.contains(FaultClass::kLauncher) && chance.percent(40)) {
-    change.trouble = kTroubles[chance.below(kTroubles.size())];
+    change.trouble = kGrowTroubles[chance.below(kGrowTroubles.size())];
   }
   if (classes.contains(FaultClass::kClient) && chance.percent(20)) {
     change.leaves_after_ms = chance.between(1, 300);
   }
   return change;
+}
+
+// What goes wrong with a launch is drawn for clients only: whose grow it is can't be told later.
+void draw_asker(ChangePlan& change, Chance chance) {
+  const bool asked = change.what == ChangeKind::kGrow || change.what == ChangeKind::kShrink;
+  if (!asked || change.trouble || !chance.percent(50)) return;
+  change.by_tool = true;
+  change.place = chance.percent(30) ? 0 : chance.small(1, 1'000);
+  change.reserves = chance.percent(40);
 }
 
 void draw_changes(Scenario& scenario, const FaultClasses& classes, const std::vector<Burst>& bursts,
@@ -253,6 +265,22 @@ void draw_changes(Scenario& scenario, const FaultClasses& classes, const std::ve
   scenario.spares = chance.small(1, 10);
   for (auto left = chance.between(1, 8); left > 0; --left) {
     scenario.changes.push_back(draw_change(scenario, classes, bursts, chance));
+  }
+  std::uint64_t number = 0;
+  for (auto& change : scenario.changes) draw_asker(change, chance.of(++number));
+}
+
+// Jobs that ask for nodes, also in worlds where nobody else changes the size.
+void draw_added_nodes(Scenario& scenario, const FaultClasses& classes, Chance chance) {
+  if (scenario.spares == 0 && chance.percent(20)) scenario.spares = chance.small(1, 10);
+  if (scenario.spares == 0) return;
+  for (auto& job : scenario.jobs) {
+    if (!chance.percent(25)) continue;
+    job.adds = chance.small(1, scenario.spares + 1);
+    job.adds_by_name = chance.percent(70);
+    if (job.adds_by_name && classes.contains(FaultClass::kLauncher) && chance.percent(40)) {
+      job.adds_trouble = kGrowTroubles[chance.below(kGrowTroubles.size())];
+    }
   }
 }
 
@@ -360,6 +388,7 @@ Scenario draw_scenario(std::uint64_t seed, const ScenarioOptions& options) {
     }
   }
   draw_changes(scenario, classes, bursts, chance.of(kChangeDraw));
+  draw_added_nodes(scenario, classes, chance.of(kAddDraw));
   Chance end = chance.of(kEnd);
   if (end.percent(15)) scenario.take_down_ms = moment_in(bursts.back(), end);
   return scenario;

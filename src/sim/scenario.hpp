@@ -129,6 +129,9 @@ struct JobPlan {
   bool spawned = false;                     // by a process, with which it connects
   std::uint32_t files = 0;                  // that it brings to its nodes
   std::uint32_t bad_disks = 0;              // in a hundred nodes, where they can't be written
+  std::uint32_t adds = 0;                   // nodes that it asks for
+  bool adds_by_name = false;                // else so many that are to be had, or all
+  std::optional<FaultKind> adds_trouble{};  // of the first of these that is named and started
   bool operator==(const JobPlan&) const = default;
 
   [[nodiscard]] bool fails_at_first() const {
@@ -165,8 +168,12 @@ struct ChangePlan {
   ChangeKind what = ChangeKind::kGrow;
   std::uint32_t count = 1;
   bool by_name = false;
+  std::vector<std::string> nodes{};    // these, if there are any
   std::optional<FaultKind> trouble{};  // of the first daemon that a grow starts
   std::uint64_t leaves_after_ms = 0;   // who asked; 0: never
+  bool by_tool = false;                // not by a client of the head
+  std::uint32_t place = 0;             // of the tool; 0: the head
+  bool reserves = false;               // what a tool's grow brings is not for everybody
   bool operator==(const ChangePlan&) const = default;
 };
 
@@ -196,6 +203,8 @@ struct Scenario {
 
   // When the last fault is over.
   [[nodiscard]] std::uint64_t calm_ms() const;
+  // In some worlds no order to leave can be sent.
+  [[nodiscard]] bool orders_fail() const { return seed % 16 == 5 && !changes.empty(); }
   // How many there are that count.
   [[nodiscard]] std::uint32_t fault_count() const;
 };

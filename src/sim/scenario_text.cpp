@@ -61,6 +61,10 @@ class Words {
     }
   }
 
+  [[nodiscard]] std::string take_text(const std::string& name) {
+    const auto found = values_.extract(name);
+    return found.empty() ? std::string() : found.mapped();
+  }
   template <class Number>
   void take(const std::string& name, Number& number) {
     const auto found = values_.extract(name);
@@ -144,6 +148,11 @@ JobPlan take_job(Words& words) {
   words.take("child", kTroubleNames, job.child);
   words.take("files", job.files);
   words.take("bad_disks", job.bad_disks);
+  words.take("adds", job.adds);
+  words.take("adds_by_name", job.adds_by_name);
+  auto trouble = FaultKind::kCut;
+  words.take("adds_trouble", kKindNames, trouble);
+  if (trouble != FaultKind::kCut) job.adds_trouble = trouble;
   return job;
 }
 
@@ -167,9 +176,13 @@ ChangePlan take_change(Words& words) {
   words.take("count", change.count);
   words.take("by_name", change.by_name);
   words.take("leaves_after", change.leaves_after_ms);
+  words.take("by_tool", change.by_tool);
+  words.take("place", change.place);
+  words.take("reserves", change.reserves);
   FaultKind trouble = FaultKind::kCut;  // which no launch has
   words.take("trouble", kKindNames, trouble);
   if (trouble != FaultKind::kCut) change.trouble = trouble;
+  if (const auto nodes = words.take_text("nodes"); !nodes.empty()) change.nodes = split(nodes, '+');
   return change;
 }
 
@@ -178,6 +191,11 @@ std::string to_text(const ChangePlan& change) {
                           name_in(kChangeNames, change.what), change.count,
                           static_cast<int>(change.by_name), change.leaves_after_ms);
   if (change.trouble) text += fmt::format(" trouble={}", name_of(*change.trouble));
+  if (change.by_tool) {
+    text += fmt::format(" by_tool=1 place={} reserves={}", change.place,
+                        static_cast<int>(change.reserves));
+  }
+  if (!change.nodes.empty()) text += fmt::format(" nodes={}", fmt::join(change.nodes, "+"));
   return text + "\n";
 }
 
@@ -206,6 +224,10 @@ std::string to_text(const JobPlan& job) {
   if (job.child != Trouble::kNone)
     text += fmt::format(" child={}", name_in(kTroubleNames, job.child));
   if (job.files > 0) text += fmt::format(" files={} bad_disks={}", job.files, job.bad_disks);
+  if (job.adds > 0) {
+    text += fmt::format(" adds={} adds_by_name={}", job.adds, static_cast<int>(job.adds_by_name));
+  }
+  if (job.adds_trouble) text += fmt::format(" adds_trouble={}", name_of(*job.adds_trouble));
   return text + "\n";
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "core/pmix_words.hpp"
+#include "sim/changes.hpp"
 #include "sim/processes.hpp"
 #include "sim/world.hpp"
 
@@ -61,6 +62,8 @@ bool Services::perform(HostId host, const core::Action& action) {
     const auto code = event->notice.code();
     if (code == core::kEventJobStart || code == core::kEventJobEnd) {
       tools_.on_job_notice(host, event->notice);
+    } else if (code == core::kEventDvmIsReady || code == core::kEventDvmModFailed) {
+      world_.changes().on_event(host, event->notice);
     } else if (code == core::kEventDebuggerRelease) {
       world_.processes().release(host, job_of(event->notice.targets().names(0).nspace()));
     } else if (code != core::kEventGroupMemberFailed) {

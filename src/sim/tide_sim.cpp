@@ -22,6 +22,7 @@
 #include "sim/explore.hpp"
 #include "sim/options.hpp"
 #include "sim/reduce.hpp"
+#include "sim/repair_cost.hpp"
 #include "sim/scale.hpp"
 
 namespace tide::sim {
@@ -111,6 +112,7 @@ int replay(const Options& options) {
 
 std::string class_names(const FaultClasses& classes) {
   std::string names;
+  if (classes.empty()) return "none";
   for (const auto each : classes) names += (names.empty() ? "" : ",") + std::string(name_of(each));
   return names;
 }
@@ -239,8 +241,9 @@ void show_broken_path(const ExploreOptions& options, const Explored& explored) {
   show_last_lines(journal);
   if (again) fmt::print("  -> {}\n", again->text);
   fmt::print(
-      "replay: tide sim --exhaustive --nodes {} --jobs {} --radix {} --faults {} --path {}\n",
-      options.nodes, options.jobs, options.radix, class_names(options.classes),
+      "replay: tide sim --exhaustive --nodes {} --jobs {} --changes {} --radix {} --faults {} "
+      "--path {}\n",
+      options.nodes, options.jobs, options.changes, options.radix, class_names(options.classes),
       to_text(*explored.broken));
 }
 
@@ -284,6 +287,25 @@ int measure(const Options& options) {
   return report.holds() ? 0 : kBrokenPromise;
 }
 
+// ---- repairs ----
+
+int measure_repairs(const Options& options) {
+  RepairCostOptions cost;
+  cost.most = options.most.value_or(cost.most);
+  const auto report = measure_repair_cost(cost);
+  fmt::print("{}\n{}\n", to_text(report),
+             report.holds() ? "every formula holds" : "NOT every formula holds");
+  if (!options.plot_file.empty()) {
+    std::ofstream file(options.plot_file);
+    file << to_svg(report);
+    if (!file) {
+      fmt::print(stderr, "tide sim: cannot write {}\n", options.plot_file);
+      return kUsage;
+    }
+  }
+  return report.holds() ? 0 : kBrokenPromise;
+}
+
 int run(const std::vector<std::string>& words) {
   const auto options = parse_options(words);
   if (!options) {
@@ -295,6 +317,7 @@ int run(const std::vector<std::string>& words) {
     return 0;
   }
   if (options->scale) return measure(*options);
+  if (options->repair_cost) return measure_repairs(*options);
   if (options->exhaustive) return options->path ? replay_path(*options) : explore_all(*options);
   return options->replay || !options->scenario_file.empty() ? replay(*options) : run_many(*options);
 }

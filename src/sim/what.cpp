@@ -29,6 +29,8 @@ std::string describe(const What& what) {
       return "the start of the DVM";
     case What::Kind::kTimer:
       return fmt::format("timer {} of {}", what.number, host);
+    case What::Kind::kArrival:
+      return "one that comes and wants something";
     default:
       return fmt::format("a deadline of {}", host);
   }

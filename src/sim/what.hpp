@@ -24,6 +24,7 @@ struct What {
     kClient,    // a client acts or answers
     kStart,     // the start of the DVM
     kTimer,     // of a core
+    kArrival,   // somebody comes who wants something: a job, another size
     kDeadline,  // of the network, or a moment of the scenario
     kLateLaunch,
   };
@@ -35,7 +36,9 @@ struct What {
   // Its moment is part of what it is; all else is merely under way, for as long as it takes.
   [[nodiscard]] bool has_its_time() const { return kind >= Kind::kTimer; }
   // Neither a timer nor a deadline: somebody is doing something.
-  [[nodiscard]] bool is_activity() const { return kind != Kind::kTimer && kind != Kind::kDeadline; }
+  [[nodiscard]] bool is_activity() const {
+    return kind != Kind::kTimer && kind != Kind::kArrival && kind != Kind::kDeadline;
+  }
   auto operator<=>(const What&) const = default;
 };
 

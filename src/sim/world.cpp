@@ -23,6 +23,8 @@ constexpr HostId kForeignHosts = 500'000;
 // Virtual time is free; a world that is still busy after all this will be busy for ever.
 constexpr std::uint64_t kPatienceMs = 600'000;
 constexpr std::uint64_t kMaxSteps = 5'000'000;
+// One world in so many is elastic and does not change.
+constexpr std::uint64_t kElasticEvery = 2;
 
 NetworkConfig network_config(const Scenario& scenario) {
   NetworkConfig config;
@@ -54,7 +56,9 @@ core::HeadConfig head_config(const Scenario& scenario, bool with_notes) {
   config.overlay.message_limit = kMessageLimit;
   config.roster.tree_launch = scenario.far;
   config.jobs.stream_window_bytes = scenario.window_bytes;
-  config.elastic.enabled = !scenario.changes.empty();
+  config.elastic.enabled = !scenario.changes.empty() || scenario.seed % kElasticEvery == 0;
+  config.roster.orders_fail = scenario.orders_fail();
+  config.elastic.managers.assign(kManagers.begin(), kManagers.end());
   const std::uint8_t verbosity = with_notes ? 2 : 0;
   config.overlay.verbosity.fill(verbosity);
   config.roster.verbosity.fill(verbosity);
@@ -172,7 +176,7 @@ class World::DaemonObserver final : public core::StepObserver<core::DaemonEvent>
         world_.journal_.line(now, self_, TraceLine::Kind::kAction, describe(action));
       }
     }
-    world_.checks_->on_daemon_step(self_, event);
+    world_.checks_->on_daemon_step(self_, event, actions);
   }
 
  private:
@@ -294,10 +298,6 @@ bool World::is_excused(Rank rank) const {
   return checks_->is_excused(rank);
 }
 
-std::uint32_t World::ranks_given() const {
-  return checks_->ranks_given();
-}
-
 std::uint64_t World::last_fault_ms() const {
   return checks_->last_fault_ms();
 }
@@ -354,6 +354,7 @@ void World::run() {
   for (std::uint32_t i = 1; i <= scenario_.nodes; ++i) {
     start.nodes.push_back(core::NodeRequest{fmt::format("v{}", i), scenario_.slots,
                                             Incarnation(incarnations.next()), 0, !scenario_.far});
+    start.nodes.back().manager = kManagers[0];
   }
   schedule_.after(0, What{What::Kind::kStart}, [this, start] { post_to_head(start); });
   plan_faults();

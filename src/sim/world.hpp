@@ -94,6 +94,7 @@ class World final : private Hosts {
   [[nodiscard]] const StagedFiles& files() const { return *files_; }
   [[nodiscard]] const Clients& clients() const { return *clients_; }
   [[nodiscard]] const Changes& changes() const { return *changes_; }
+  [[nodiscard]] Changes& changes() { return *changes_; }
   [[nodiscard]] Services& services() { return *services_; }
   [[nodiscard]] const Services& services() const { return *services_; }
   [[nodiscard]] const JobPlan& plan_of(JobId job) const;
@@ -106,7 +107,6 @@ class World final : private Hosts {
   [[nodiscard]] bool is_alive(HostId host) const { return alive(host); }
   // Struck so hard that nothing can be said about it.
   [[nodiscard]] bool is_excused(Rank rank) const;
-  [[nodiscard]] std::uint32_t ranks_given() const;
   [[nodiscard]] std::uint64_t last_fault_ms() const;
   [[nodiscard]] std::uint64_t messages() const { return network_.messages(); }
   void post_to_head(core::HeadEvent event);

@@ -1,9 +1,9 @@
 /* pmix_spawn COUNT PROGRAM [ARGUMENT...] [-- KEY=VALUE...]: rank 0 starts COUNT processes of
  * PROGRAM.
  *
- * Keys: host, mapby, wdir (texts of the job), timeout, jobtimeout (seconds), env (NAME=VALUE for
- * the app), notify (1: print "child ended" when told so), require (an unknown key that is
- * required). Prints "spawned NSPACE of SIZE", or "spawn: status". */
+ * Keys: host, addhost, addhostfile, mapby, wdir (texts of the job), timeout, jobtimeout (seconds),
+ * env (NAME=VALUE for the app), notify (1: print "child ended" when told so), require (an unknown
+ * key that is required). Prints "spawned NSPACE of SIZE", or "spawn: status". */
 #include <unistd.h>
 
 #include "pmix_check.h"
@@ -42,6 +42,9 @@ static void set_key(char* argument) {
     return;
   }
   if (strcmp(argument, "host") == 0) PMIX_INFO_LOAD(next, PMIX_HOST, value, PMIX_STRING);
+  if (strcmp(argument, "addhost") == 0) PMIX_INFO_LOAD(next, PMIX_ADD_HOST, value, PMIX_STRING);
+  if (strcmp(argument, "addhostfile") == 0)
+    PMIX_INFO_LOAD(next, PMIX_ADD_HOSTFILE, value, PMIX_STRING);
   if (strcmp(argument, "mapby") == 0) PMIX_INFO_LOAD(next, PMIX_MAPBY, value, PMIX_STRING);
   if (strcmp(argument, "wdir") == 0) PMIX_INFO_LOAD(next, PMIX_WDIR, value, PMIX_STRING);
   if (strcmp(argument, "timeout") == 0) PMIX_INFO_LOAD(next, PMIX_TIMEOUT, &number, PMIX_INT);

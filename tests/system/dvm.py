@@ -276,10 +276,11 @@ class DvmByPrte(Dvm):
     """One that `prte` starts, with the arguments `_up_argv`."""
 
     up_limit_s = UP_LIMIT_S
+    program = "prte"  # or a path
 
     def try_up(self, limit_s=None):
         """`prte`, which may fail: its exit status and what it said."""
-        done = self.tool("prte", *self._up_argv, limit_s=limit_s or self.up_limit_s)
+        done = self.tool(self.program, *self._up_argv, limit_s=limit_s or self.up_limit_s)
         self._is_up = done.returncode == 0
         return done
 

@@ -144,14 +144,14 @@ def test_status_for_programs(shared_dvm):
     wait_until(lambda: [row for row in shared_dvm.status()["jobs"] if row["running"] == 3], what="the job runs")
     status = shared_dvm.status()
     assert status["schema_version"] == 1
-    assert set(status) == {"schema_version", "dvm", "nodes", "jobs", "campaigns", "counters"}
+    assert set(status) == {"schema_version", "dvm", "nodes", "jobs", "allocations", "asks", "campaigns", "counters"}
     assert set(status["dvm"]) >= {"name", "id", "state", "age_ms", "pid", "uri", "radix", "serial", "span"}
     assert status["dvm"]["state"] == "ready" and status["dvm"]["span"] == 5 and status["dvm"]["age_ms"] > 0
     for number, node in enumerate(status["nodes"], 1):
         used = 3 if number == 2 else 0
         assert node | {"pid": 0} == {"name": f"v{number}", "rank": number, "state": "up", "slots": 4,
                                      "slots_used": used, "processes": used, "pid": 0, "parent": 0,
-                                     "allocation": None}
+                                     "allocation": None, "reservation": None, "manager": "pool"}
     row = status["jobs"][0]
     assert (row["state"], row["processes"], row["running"], row["ended"]) == ("PRTE_JOB_STATE_RUNNING", 3, 3, False)
     assert row["namespace"] == f"{status['dvm']['id']}@{row['number']}"

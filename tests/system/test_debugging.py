@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dvm import BIN, TIME_SCALE, Dvm, is_alive, wait_until
+from jobs import steps_of
 
 PROGRAMS = BIN.parent / "tests" / "programs"
 LIMIT_S = 40
@@ -101,7 +102,7 @@ def test_a_tool_is_told_once_that_all_processes_wait(dvm, where):
     assert tool.returncode == 0, out + err
     assert re.search(rf"^ended {re.escape(nspace)} SUCCESS$", out, re.M), out + err
     assert out.endswith("told 1\n"), out
-    states = dvm.transitions(number(nspace))
+    states = steps_of(dvm, number(nspace))
     assert states.count("READY_FOR_DEBUG") == 1 and states[-3:] == ["TERMINATED", "NOTIFY_COMPLETED", "NOTIFIED"]
 
 

@@ -7,70 +7,10 @@ import signal
 import pytest
 
 from dvm import is_alive, wait_until
+from growing import (DONE, REFUSED, UNDONE, UNKNOWN, USAGE, done, nodes, refused, running, settled,
+                     start_waiting, tide, where)
 from jobs import Gate
 from machines import DvmOverMachines, Machines
-
-DONE, REFUSED, UNDONE, UNKNOWN, USAGE = 0, 3, 4, 5, 2
-
-
-@pytest.fixture
-def elastic(make_dvm):
-    """A function (nodes, pool, …) → running elastic DVM with one slot on each node."""
-
-    def make(nodes=2, pool=3, failpoint=None, **prtemca):
-        if failpoint:
-            prtemca["tide_failpoint"] = failpoint
-        options = ["--elastic", *(["--pool", str(pool)] if pool else [])]
-        return make_dvm(nodes=nodes, slots=1, up_options=options, prtemca=prtemca)
-
-    return make
-
-
-def tide(dvm, *argv):
-    return dvm.tool("tide", *argv)
-
-
-def done(dvm, *argv):
-    """A change that is waited for and succeeds; what it printed."""
-    said = tide(dvm, *argv, "--wait")
-    assert said.returncode == DONE, said.stdout + said.stderr
-    return said
-
-
-def nodes(dvm):
-    return sorted(node["name"] for node in dvm.status()["nodes"])
-
-
-def where(dvm, n):
-    """The nodes that n processes, one on each, run on."""
-    ran = dvm.run("-n", n, "--map-by", "node", "sh", "-c", "echo $TIDE_NODE")
-    assert ran.returncode == 0, ran.stderr
-    return sorted(ran.stdout.split())
-
-
-def settled(dvm):
-    wait_until(lambda: not dvm.status()["campaigns"], what="no change is under way")
-
-
-def running(dvm):
-    return sum(job["running"] for job in dvm.jobs()["jobs"])
-
-
-def start_waiting(dvm, n, *options):
-    """A job that runs until its gate is opened."""
-    gate = Gate(dvm.tmpdir / "gate")
-    job = dvm.start("tide", "run", "-n", n, *options, "sh", "-c", gate.wait_command())
-    wait_until(lambda: running(dvm) == n, what="the job runs")
-    return gate, job
-
-
-def refused(dvm, words, *argv):
-    before = nodes(dvm)
-    said = tide(dvm, *argv)
-    assert said.returncode == REFUSED, said.stdout + said.stderr
-    assert words in said.stderr, said.stderr
-    assert nodes(dvm) == before
-    assert not dvm.status()["campaigns"]
 
 
 # ---- growing ----
@@ -104,7 +44,7 @@ def test_without_waiting_the_first_answer_is_enough(elastic):
     said = tide(dvm, "grow", "--count", "1", "--json")
     assert said.returncode == DONE, said.stderr
     assert json.loads(said.stdout)["change"] == {
-        "kind": "grow", "allocation": "a1", "nodes": ["v3"], "complete": False, "outcome": None, "cause": None,
+        "kind": "grow", "allocation": "a1", "nodes": ["v3"], "complete": False, "lease_ms": None, "outcome": None, "cause": None,
         "text": None}
     wait_until(lambda: nodes(dvm) == ["v1", "v2", "v3"], what="v3 is there")
     settled(dvm)
@@ -256,11 +196,6 @@ def test_a_dvm_that_is_not_elastic_refuses(dvm):
     status = dvm.status()
     assert status["dvm"]["elastic"] is False and status["campaigns"] == []
     assert "elastic" not in tide(dvm, "status").stdout
-
-
-def test_a_pool_is_for_elastic_dvms(make_dvm):
-    with pytest.raises(AssertionError, match="--pool is for a DVM that grows"):
-        make_dvm(nodes=1, up_options=["--pool", "2"])
 
 
 def test_changes_and_held_jobs_are_counted(elastic):

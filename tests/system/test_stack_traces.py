@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dvm import BIN, TIME_SCALE, Dvm, is_alive, wait_until
+from jobs import steps_of
 
 PROGRAMS = BIN.parent / "tests" / "programs"
 TIMED_OUT = 124
@@ -101,7 +102,7 @@ def test_the_stacks_of_all_threads_on_all_nodes_are_shown(dvm):
     assert len({pid for _, pid, _ in found.values()}) == 4
     assert not any(is_alive(pid) for _, pid, _ in found.values())
     assert done.stderr.index("stacks of process") < done.stderr.index("ended because it ran longer than 2 s")
-    assert dvm.transitions(1)[-3:] == ["FORCED_EXIT", "NOTIFY_COMPLETED", "NOTIFIED"]
+    assert steps_of(dvm, 1)[-3:] == ["FORCED_EXIT", "NOTIFY_COMPLETED", "NOTIFIED"]
 
 
 @with_marks(real_gdb)

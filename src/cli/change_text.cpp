@@ -1,0 +1,125 @@
+#include "cli/change_text.hpp"
+
+#include <ranges>
+#include <string_view>
+#include <vector>
+
+#include "base/next_step.hpp"
+#include "base/text.hpp"
+#include "cli/text_table.hpp"
+
+namespace tide::cli {
+namespace {
+
+template <class Names>
+std::string listed(const Names& names) {
+  const std::vector<std::string> list(names.begin(), names.end());
+  return list.empty() ? "-" : say::name_list(list);
+}
+
+std::string jobs_listed(const google::protobuf::RepeatedField<std::uint32_t>& jobs) {
+  std::vector<std::string> list;
+  for (const std::uint32_t job : jobs) list.push_back(std::to_string(job));
+  return say::name_list(list);
+}
+
+std::string since_text(std::uint64_t at_ms, std::uint64_t now_ms) {
+  return short_age(now_ms > at_ms ? now_ms - at_ms : 0);
+}
+
+std::string way_text(const wire::ChangeReport& report, std::uint64_t now_ms) {
+  TextTable table({"  SINCE", "PHASE"});
+  for (const wire::JobPassage& step : report.way()) {
+    table.add({"  " + since_text(step.at_ms(), now_ms), step.state()});
+  }
+  return table.text();
+}
+
+// As it is, but without what would move the cursor.
+std::string lines_text(const std::string& text) {
+  std::string out;
+  for (const auto line : std::views::split(text, '\n')) {
+    if (!out.empty()) out += "\n  ";
+    out += one_line(std::string_view(line.begin(), line.end()));
+  }
+  return out;
+}
+
+std::string phase_text(const wire::ChangeReport& report, std::uint64_t now_ms) {
+  const wire::CampaignStatus& change = report.campaign();
+  if (report.ended()) {
+    const int steps = report.way_size();
+    const std::string ago =
+        steps == 0 ? "" : " " + since_text(report.way(steps - 1).at_ms(), now_ms) + " ago";
+    return "  ended" + ago + " after " + short_age(change.age_ms()) + ": " +
+           lines_text(report.end().text()) + "\n";
+  }
+  std::string text = "  " + change.phase() + " for " + short_age(report.phase_age_ms()) +
+                     ", begun " + short_age(change.age_ms()) + " ago";
+  if (report.phase_left_ms() > 0) {
+    text += "; goes on or is given up in " + short_age(report.phase_left_ms());
+  }
+  return text + "\n";
+}
+
+std::string lease_text(const wire::LeaseStatus& lease) {
+  std::string text = short_age(lease.left_ms()) + " left";
+  if (lease.warn_ms() > 0) {
+    text += lease.warned() ? ", warned" : ", warns " + short_age(lease.warn_ms()) + " before";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string change_report_text(const wire::ChangeReport& report, std::uint64_t now_ms) {
+  const wire::CampaignStatus& change = report.campaign();
+  std::string text = std::string(change.shrinks() ? "shrink " : "grow ") +
+                     std::to_string(change.number()) + " (allocation " +
+                     one_line(change.allocation()) + "): " + one_line(listed(change.nodes())) +
+                     "\n";
+  text += phase_text(report, now_ms);
+  text += "  " + one_line(report.asked()) + "\n";
+  if (!report.waits().empty()) {
+    text += "waits for\n";
+    for (const wire::JobPoint& point : report.waits()) text += "  " + one_line(point.text()) + "\n";
+  }
+  if (!report.parked().empty()) {
+    text += "jobs that wait for it\n  " + jobs_listed(report.parked()) + "\n";
+  }
+  if (!report.way().empty()) text += "way\n" + way_text(report, now_ms);
+  return text;
+}
+
+std::string allocation_report_text(const wire::AllocationReport& report, std::uint64_t now_ms) {
+  const wire::AllocationStatus& one = report.allocation();
+  std::string text = "allocation " + one_line(one.name()) + ": ";
+  text += one.nodes().empty()
+              ? "none of its nodes is there"
+              : one_line(listed(one.nodes())) + ", granted by " + one_line(listed(one.managers()));
+  text += "\n";
+  if (!one.nodes().empty()) {
+    text += one.has_lease() ? "  lease: " + lease_text(one.lease()) + "\n"
+                            : "  no lease: they stay until they are released\n";
+  }
+  if (!report.jobs().empty()) {
+    text += "jobs with processes there\n  " + jobs_listed(report.jobs()) + "\n";
+  }
+  for (const wire::ChangeReport& change : report.changes()) {
+    text += "\n" + change_report_text(change, now_ms);
+  }
+  return text;
+}
+
+std::string leases_text(const wire::StatusReply& status) {
+  TextTable table({"ALLOCATION", "LEASE", "NODES"});
+  bool any = false;
+  for (const wire::AllocationStatus& one : status.allocations()) {
+    if (!one.has_lease()) continue;
+    any = true;
+    table.add({one.name(), lease_text(one.lease()), listed(one.nodes())});
+  }
+  return any ? table.text() : "";
+}
+
+}  // namespace tide::cli

@@ -1,0 +1,34 @@
+// What only whoever changes the DVM's size can do for processes and tools.
+#pragma once
+
+#include <string>
+
+#include "base/ids.hpp"
+#include "core/requester.hpp"
+#include "wire/services.pb.h"
+
+namespace tide::core {
+
+// A process or tool that asks for a change: it is answered when the change begins, and told of its
+// end by an event, where it is attached.
+struct PmixAsker {
+  wire::ProcName who;
+  Requester from;
+  bool by_tool = false;
+  std::string request_id{};  // its own name for what it asks; empty: none
+};
+
+class AllocationServices {
+ public:
+  virtual ~AllocationServices() = default;
+  virtual void allocate(const PmixAsker& asker, const wire::AllocationRequest& request) = 0;
+  // Who asked does not wait for the answer any more.
+  virtual void cancel_allocation(const Requester& from) = 0;
+
+  // ---- nobody is told in place of these ----
+  virtual void on_proc_gone(const wire::ProcName& proc) = 0;
+  virtual void on_nspace_gone(const std::string& nspace) = 0;
+  virtual void on_daemon_gone(Rank daemon) = 0;
+};
+
+}  // namespace tide::core

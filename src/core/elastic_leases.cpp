@@ -1,0 +1,128 @@
+// Nodes that may stay for a time only: warned of, prolonged, taken out. How long is for resource
+// managers to say; what happens then is decided here.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "core/elastic_desk.hpp"
+#include "say/campaigns.hpp"
+#include "say/elastic.hpp"
+
+namespace tide::core {
+
+// Its time begins with the grant; it is looked at from the moment in which there is a node that it
+// could take out.
+void ElasticDesk::begin_lease(const ChangeAsker& asker, const std::string& allocation,
+                              const Lease& lease) {
+  if (lease.time_ms == 0 || !config_.enabled) return;
+  leases_.emplace(allocation, HeldLease{.number = ++last_lease_,
+                                        .asker = asker,
+                                        .ends_ms = now_ms_ + lease.time_ms,
+                                        .warn_ms = lease.warn_ms});
+}
+
+// Until the warning, or the end. One that is further away than a timer reaches is looked at again.
+void ElasticDesk::arm_lease(const HeldLease& lease) {
+  const bool warns = lease.warn_ms > 0 && !lease.warned;
+  const auto before_ms = warns ? std::uint64_t{lease.warn_ms} : 0;
+  const auto at_ms = lease.ends_ms > before_ms ? lease.ends_ms - before_ms : 0;
+  const auto left_ms = at_ms > now_ms_ ? at_ms - now_ms_ : 0;
+  constexpr std::uint64_t kFarthestMs = std::numeric_limits<std::uint32_t>::max();
+  out_.emplace_back(timers_.arm(
+      TimerKind::kLease, static_cast<std::uint32_t>(std::min(left_ms, kFarthestMs)), lease.number));
+}
+
+// Of these nodes those that do not leave already.
+std::set<Rank> ElasticDesk::staying(const std::string& allocation) const {
+  std::set<Rank> out;
+  for (const auto& [rank, node] : roster_.nodes()) {
+    if (node.allocation == allocation && node.state < NodeState::kLeaving) out.insert(rank);
+  }
+  return out;
+}
+
+std::uint64_t ElasticDesk::lease_left_ms(const std::string& allocation) const {
+  const auto found = leases_.find(allocation);
+  if (found == leases_.end() || found->second.ends_ms <= now_ms_) return 0;
+  return found->second.ends_ms - now_ms_;
+}
+
+// row:E17 a lease that is over takes its nodes along, as any shrink does
+void ElasticDesk::on_lease_timer(std::uint32_t number) {
+  const auto found = std::ranges::find_if(
+      leases_, [number](const auto& entry) { return entry.second.number == number; });
+  if (found == leases_.end()) return;
+  const std::string allocation = found->first;
+  HeldLease& lease = found->second;
+  auto ranks = staying(allocation);
+  if (ranks.empty() || ending_) {  // nothing is left that it could be about
+    leases_.erase(found);
+    return;
+  }
+  if (now_ms_ < lease.ends_ms) {
+    if (!lease.warned && lease.warn_ms > 0 && now_ms_ + lease.warn_ms >= lease.ends_ms) {
+      warn(allocation, lease);
+    }
+    return arm_lease(lease);
+  }
+  leases_.erase(found);
+  ++counts_.lease_ends;
+  const auto text = say::lease_ended(allocation);
+  notes_.add(Subsystem::kRas, 0, "{}", text);
+  events_.add_of_dvm(EventKind::kLeaseEnded, text);
+  begin_shrink({}, {std::move(ranks), allocation}, allocation, Trigger::kLease);
+}
+
+// Told to whoever watches. The one who asked for these nodes is `lease.asker`: what a requester is
+// to be sent goes out from here, with the allocation and the time that is left.
+void ElasticDesk::warn(const std::string& allocation, HeldLease& lease) {
+  lease.warned = true;
+  ++counts_.lease_warnings;
+  const auto text = say::lease_warning(allocation, lease.ends_ms - now_ms_);
+  notes_.add(Subsystem::kRas, 1, "{}", text);
+  events_.add_of_dvm(EventKind::kLeaseWarning, text);
+}
+
+// ---- more time ----
+
+// row:C5 no daemon has to do with it: the first answer is the last
+void ElasticDesk::extend(const ChangeAsker& asker, const wire::GrowRequest& request) {
+  const std::string& allocation = request.extend();
+  if (request.count() > 0 || !request.hosts().empty() || request.time_ms() == 0) {
+    return refuse(asker, say::extend_by_what());
+  }
+  const auto ranks = staying(allocation);
+  if (ranks.empty()) return refuse(asker, say::no_such_allocation_to_extend(allocation));
+  if (!leases_.contains(allocation)) return refuse(asker, say::no_lease_to_extend(allocation));
+  std::set<std::string> managers;
+  for (const Rank rank : ranks) managers.insert(roster_.nodes().at(rank).manager);
+  begin_ask(Ask{.asker = asker,
+                .allocation = allocation,
+                .warn_ms = request.warn_ms(),
+                .words = say::time_asked_for(allocation)});
+  out_.emplace_back(AskForTime{last_ask_, {managers.begin(), managers.end()}, request.time_ms()});
+}
+
+void ElasticDesk::handle(const TimeGranted& event) {
+  const auto ask = asks_.extract(event.ask);
+  if (ask.empty()) return;
+  timers_.cancel(TimerKind::kGrant, event.ask);
+  const ChangeAsker& asker = ask.mapped().asker;
+  const std::string& allocation = ask.mapped().allocation;
+  const auto found = leases_.find(allocation);
+  if (found == leases_.end() || staying(allocation).empty()) {
+    return refuse(asker, say::no_such_allocation_to_extend(allocation));
+  }
+  HeldLease& lease = found->second;
+  lease.ends_ms += event.time_ms;
+  if (ask.mapped().warn_ms > 0) lease.warn_ms = ask.mapped().warn_ms;
+  lease.warned = false;
+  arm_lease(lease);
+  events_.add_of_dvm(EventKind::kLeaseExtended,
+                     say::lease_extended(allocation, lease.ends_ms - now_ms_));
+  std::vector<std::string> nodes;
+  for (const Rank rank : staying(allocation)) nodes.push_back(roster_.nodes().at(rank).name);
+  answer_begun({.asker = asker, .allocation = allocation, .nodes = std::move(nodes)}, true);
+}
+
+}  // namespace tide::core

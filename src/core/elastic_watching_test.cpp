@@ -1,0 +1,190 @@
+// What is said of a change to whoever asks: where it is, why, and what it waits for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "core/elastic_rig.hpp"
+
+namespace tide::core {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+wire::ChangeReport report_of(const ElasticRig& rig, std::uint32_t number) {
+  auto report = rig.head.elastic().explain_change(number);
+  EXPECT_TRUE(report) << (report ? "" : report.error().message);
+  return report ? *report : wire::ChangeReport();
+}
+
+std::vector<std::string> phases(const wire::ChangeReport& report) {
+  std::vector<std::string> out;
+  for (const auto& step : report.way()) out.push_back(step.state());
+  return out;
+}
+
+std::vector<std::string> phase_events(const ElasticRig& rig) {
+  std::vector<std::string> out;
+  for (const auto& event : rig.head.events().events()) {
+    if (event.kind() == "change-phase") out.push_back(event.detail());
+  }
+  return out;
+}
+
+TEST(ElasticWatching, AGrowIsExplainedInEveryPhase) {
+  ElasticRig rig(1);
+  const auto first = rig.begin_grow(2);
+  rig.submit(kUser, job_spec(1));
+  rig.on(DaemonStarted{Rank(first), 4711});
+  rig.now_ms += 1'000;
+  rig.report_of(first + 1, 2);
+  auto report = report_of(rig, 2);
+  EXPECT_FALSE(report.campaign().shrinks());
+  EXPECT_THAT(report.campaign().nodes(), ElementsAre("v2", "v3"));
+  EXPECT_EQ(report.campaign().phase(), "starting");
+  EXPECT_EQ(report.phase_age_ms(), 1'000U);
+  EXPECT_EQ(report.phase_left_ms(), 59'000U);
+  EXPECT_EQ(report.asked_by(), "request");
+  EXPECT_THAT(report.parked(), ElementsAre(1U));
+  ASSERT_EQ(report.waits_size(), 1);
+  EXPECT_EQ(report.waits(0).kind(), "report");
+  EXPECT_THAT(report.waits(0).text(), HasSubstr("a report from v2 (process 4711)"));
+  EXPECT_THAT(report.waits(0).nodes(), ElementsAre("v2"));
+  rig.report_of(first, 2);
+  report = report_of(rig, 2);
+  EXPECT_EQ(report.campaign().phase(), "wiring");
+  EXPECT_EQ(report.phase_left_ms(), 59'000U) << "one limit for both";
+  EXPECT_EQ(report.waits(0).kind(), "wiring");
+  rig.attach_at(first);
+  rig.attach_at(first + 1);
+  rig.acknowledge(1);
+  report = report_of(rig, 2);
+  EXPECT_TRUE(report.ended());
+  EXPECT_TRUE(report.end().done());
+  EXPECT_THAT(phases(report), ElementsAre("starting", "wiring", "done"));
+  EXPECT_EQ(report.waits_size() + report.parked_size(), 0);
+  EXPECT_THAT(phase_events(rig), ElementsAre("grow 2 (v2, v3): wiring"));
+}
+
+TEST(ElasticWatching, AGrowThatFailedSaysWhy) {
+  ElasticRig rig(1);
+  const auto first = rig.begin_grow(2);
+  rig.report_of(first, 2);
+  rig.on(DaemonLaunchFailed{Rank(first + 1), "no such file"});
+  EXPECT_EQ(report_of(rig, 2).waits(0).kind(), "rollback");
+  rig.on(DaemonExited{Rank(first), "ended"});
+  EXPECT_EQ(report_of(rig, 2).waits(0).kind(), "manager");
+  rig.give_back();
+  const auto report = report_of(rig, 2);
+  EXPECT_EQ(report.end().cause(), "cannot-start");
+  EXPECT_THAT(phases(report), ElementsAre("starting", "rolling-back", "returning", "failed"));
+}
+
+TEST(ElasticWatching, AShrinkNamesTheProcessThatDoesNotEnd) {
+  ElasticRig rig(2);
+  rig.submit(kUser, on_node("v2", 2));
+  rig.launched(2, 1, {0, 1});
+  rig.release({"v2"});
+  auto report = report_of(rig, 2);
+  EXPECT_EQ(report.campaign().phase(), "processes");
+  ASSERT_EQ(report.waits_size(), 2);
+  EXPECT_EQ(report.waits(1).kind(), "process");
+  EXPECT_THAT(report.waits(1).text(), HasSubstr("process 1 of job 1 to end, on v2 (process "));
+  EXPECT_THAT(report.waits(1).jobs(), ElementsAre(1U));
+  rig.ended(2, 1, {0, 1}, ProcState::kKilledByCmd, 0, SIGTERM);
+  report = report_of(rig, 2);
+  EXPECT_EQ(report.campaign().phase(), "departing");
+  ASSERT_EQ(report.waits_size(), 1);
+  EXPECT_EQ(report.waits(0).kind(), "departure");
+  EXPECT_THAT(report.waits(0).text(), HasSubstr("the daemon on v2"));
+  EXPECT_EQ(report.phase_left_ms(), 10'000U);
+  rig.fire(TimerKind::kChange, 2);
+  EXPECT_THAT(report_of(rig, 2).waits(0).text(), HasSubstr("by force"));
+  rig.on(DaemonExited{Rank(2), "ended"});
+  rig.give_back();
+  EXPECT_THAT(phases(report_of(rig, 2)),
+              ElementsAre("waiting", "processes", "departing", "departing", "returning", "done"));
+}
+
+TEST(ElasticWatching, AShrinkNamesTheGrowThatItWaitsFor) {
+  ElasticRig rig(1);
+  rig.begin_grow(1);
+  rig.release({"v2"}, 8);
+  const auto report = report_of(rig, 3);
+  EXPECT_EQ(report.campaign().phase(), "waiting");
+  ASSERT_EQ(report.waits_size(), 1);
+  EXPECT_THAT(report.waits(0).text(), HasSubstr("grow 2 to end, which brings v2"));
+}
+
+TEST(ElasticWatching, WhatNoManagerHasAnsweredIsShown) {
+  ElasticRig rig(1);
+  const auto asked = all_of<AskForNodes>(rig.ask(2));
+  auto status = rig.head.status(0, rig.now_ms + 1'000);
+  ASSERT_EQ(status.asks_size(), 1);
+  EXPECT_EQ(status.asks(0).text(), "2 nodes");
+  EXPECT_EQ(status.asks(0).age_ms(), 1'000U);
+  EXPECT_EQ(status.asks(0).left_ms(), 29'000U);
+  rig.grant(asked.at(0).ask, 2);
+  EXPECT_EQ(rig.head.status(0, rig.now_ms).asks_size(), 0);
+}
+
+TEST(ElasticWatching, WhoAskedIsSaid) {
+  ElasticRig rig(2);
+  rig.on(NodesPushed{{{"v7", HeadRig::kSlots, HeadRig::incarnation(7)}}});
+  EXPECT_EQ(report_of(rig, 2).asked_by(), "push");
+  rig.on(NodesReclaimed{{"v1"}, "wanted"});
+  EXPECT_EQ(report_of(rig, 3).asked_by(), "reclaim");
+  rig.release({"v2"});
+  EXPECT_THAT(report_of(rig, 4).asked(), HasSubstr("still there"));
+  rig.on(ClientGone{ClientId(kAsker)});
+  EXPECT_THAT(report_of(rig, 4).asked(), HasSubstr("has gone"));
+}
+
+TEST(ElasticWatching, WhatIsNotKnownIsNotExplained) {
+  ElasticRig rig(1);
+  const auto why = [&rig](std::uint32_t number) {
+    return rig.head.elastic().explain_change(number).error().message;
+  };
+  EXPECT_THAT(why(1), HasSubstr("its size has not been changed"));
+  rig.grow_wholly(1, 2);
+  EXPECT_THAT(why(3), HasSubstr("there was one, number 2"));
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    rig.on(NodesPushed{{{"w", HeadRig::kSlots, HeadRig::incarnation(900 + i)}}});
+    rig.on(DaemonLaunchFailed{Rank(3 + i), "no"});
+    rig.give_back();
+  }
+  EXPECT_THAT(why(2), HasSubstr("so long ago"));
+  EXPECT_TRUE(report_of(rig, 3).ended());
+}
+
+// row:E14 each that was held goes on or is given up, once
+TEST(ElasticWatching, ParksAndReleasesAreCounted) {
+  ElasticRig rig(1);
+  const auto good = rig.begin_grow(1);
+  rig.submit(kUser, job_spec(1));
+  const auto bad = rig.begin_grow(1, 8);
+  rig.submit(kUser + 1, job_spec(1));
+  rig.on(DaemonLaunchFailed{Rank(bad), "no"});
+  EXPECT_EQ(rig.head.jobs().held(), 2U);
+  EXPECT_EQ(rig.head.jobs().released(), 0U);
+  EXPECT_EQ(rig.head.jobs().given_up(), 1U);
+  rig.report_of(good, 2);
+  rig.attach_at(good);
+  rig.acknowledge(1);
+  EXPECT_EQ(rig.head.jobs().released(), 1U);
+}
+
+TEST(ElasticWatching, AnElasticDvmWithoutNodesTellsJobsWhatToDo) {
+  ElasticRig rig(1);
+  rig.release({"v1"});
+  rig.on(DaemonExited{Rank(1), "ended"});
+  rig.give_back();
+  rig.submit(kUser, job_spec(1));
+  ASSERT_EQ(endings(rig.seen).size(), 1U);
+  EXPECT_EQ(endings(rig.seen)[0].state(), static_cast<std::uint32_t>(JobState::kMapFailed));
+  EXPECT_THAT(endings(rig.seen)[0].messages(0), HasSubstr("tide grow --count"));
+}
+
+}  // namespace
+}  // namespace tide::core

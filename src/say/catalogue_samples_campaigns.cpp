@@ -1,0 +1,70 @@
+#include <string>
+#include <vector>
+
+#include "say/campaigns.hpp"
+#include "say/sample_page.hpp"
+
+namespace tide::say {
+namespace {
+
+const std::vector<std::string> kTwo = {"v3", "v4"};
+const std::vector<std::string> kNone;
+
+void add_explained(Page& page) {
+  SAMPLE(change_phase, "grow 2 (v3, v4)", "wiring");
+  SAMPLE(asked_by_request, true);
+  SAMPLE(asked_by_request, false);
+  SAMPLE(asked_by_push);
+  SAMPLE(asked_by_reclaim);
+  SAMPLE(asked_by_lease, "a1");
+  SAMPLE(waits_for_report, "v3", 0);
+  SAMPLE(waits_for_report, "v3", 6671);
+  SAMPLE(waits_for_wiring);
+  SAMPLE(waits_for_rollback);
+  SAMPLE(waits_for_grow_of, "v3", 2);
+  SAMPLE(waits_for_process, 0, 7, "v3", 8016);
+  SAMPLE(waits_for_rest_of_jobs, std::vector<std::string>{"tide-vm-6655-e451885e@7"});
+  SAMPLE(waits_for_departure, "v3", 6671, false);
+  SAMPLE(waits_for_departure, "v3", 6671, true);
+  SAMPLE(waits_for_manager, "pool", kTwo);
+  SAMPLE(waits_for_manager, "hosts", kNone);
+  SAMPLE(no_such_change, 7, 0);
+  SAMPLE(no_such_change, 7, 1);
+  SAMPLE(no_such_change, 7, 3);
+  SAMPLE(change_forgotten, 2);
+  SAMPLE(no_such_allocation_to_explain, "a7");
+  SAMPLE(needs_something_to_explain, "tide explain");
+  SAMPLE(not_to_be_explained, "v3");
+}
+
+void add_leases(Page& page) {
+  SAMPLE(lease_warning, "a1", 30'000);
+  SAMPLE(lease_extended, "a1", 630'000);
+  SAMPLE(lease_ended, "a1");
+  SAMPLE(lease_of_grow, 300'000);
+  SAMPLE(extend_by_what);
+  SAMPLE(no_such_allocation_to_extend, "a7");
+  SAMPLE(no_lease_to_extend, "a2");
+}
+
+}  // namespace
+
+void add_campaigns(Page& page) {
+  page.begin("One change of the size, leases, resource managers");
+  add_explained(page);
+  add_leases(page);
+  SAMPLE(asked_by_somebody);
+  SAMPLE(asked_by_job, 4);
+  SAMPLE(nodes_asked_for, 2, kNone);
+  SAMPLE(nodes_asked_for, 0, kTwo);
+  SAMPLE(nodes_asked_for, 3, kTwo);
+  SAMPLE(all_nodes_asked_for);
+  SAMPLE(warning_of_what);
+  SAMPLE(lease_of_what_is_there, "v5");
+  SAMPLE(time_asked_for, "a1");
+  SAMPLE(not_answered_yet, "2 nodes", 3'000, 27'000);
+  SAMPLE(nodes_not_taken_back, "pool", kTwo, "declined");
+  SAMPLE(no_nodes_now);
+}
+
+}  // namespace tide::say
