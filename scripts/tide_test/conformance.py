@@ -12,6 +12,8 @@ from tide_test.junit import FAILED, PASSED, SKIPPED
 
 ROWS_FILE = "docs/conformance.md"
 LINE_WIDTH = 120
+SIMULATOR = "src/sim/"
+REAL_PROGRAMS = ("tests/system/", "tests/swarm/", "tests/chaos/")
 _ROW = re.compile(r"^\| ([A-Z]\d+) \| (.+) \|$", re.MULTILINE)
 _TAG = re.compile(r"\brow:([A-Z]\d+)\b")
 _GTEST = re.compile(
@@ -115,6 +117,17 @@ def find_tags(root):
     return tags
 
 
+def checked_in_simulator(root):
+    """Rows that something in src/sim names: a checker, which looks at every virtual world, or a test there."""
+    return {row for path in our_files(root) if str(path).startswith(SIMULATOR) and path.suffix == ".cpp"
+            for row in _TAG.findall((root / path).read_text())}
+
+
+def shown_by_real_programs(root):
+    """Rows with a test that starts the real programs."""
+    return {tag.row for tag in find_tags(root) if tag.test and tag.path.startswith(REAL_PROGRAMS)}
+
+
 def _plain_name(case):
     """A case without what parameters and typed tests add to its name."""
     name = re.sub(r"\[.*\]$", "", case.name, flags=re.DOTALL).split("/")[0]
@@ -148,7 +161,8 @@ def table(root, cases):
         if tag.test and tag.test not in tests[tag.row]:
             tests[tag.row].append(tag.test)
     outcomes = results_by_test(cases)
-    lines, open_rows, states = [], defaultdict(list), []
+    simulated, real = checked_in_simulator(root), shown_by_real_programs(root)
+    lines, open_rows, states = ["row  state real sim  tests"], defaultdict(list), []
     for row in rows(root):
         if not tests.get(row):
             open_rows[row[0]].append(row)
@@ -156,7 +170,8 @@ def table(root, cases):
         state = row_state(tests[row], outcomes)
         states.append(state)
         names = ", ".join(name.removeprefix("tests.") for name in tests[row])
-        lines.append(f"{row:<4} {state:<5} {names}"[:LINE_WIDTH])
+        kinds = f"{'real' if row in real else '-':<4} {'sim' if row in simulated else '-':<3}"
+        lines.append(f"{row:<4} {state:<5} {kinds}  {names}"[:LINE_WIDTH])
     lines += [f"open: {' '.join(group)}" for group in open_rows.values()]
     still_open = sum(map(len, open_rows.values()))
     lines.append(f"rows: {states.count('pass')} pass, {states.count('FAIL')} FAIL, "

@@ -28,6 +28,16 @@ class Outcome:
         return f"exit status {self.status}"
 
 
+class Deadline:
+    """A limit for several commands together."""
+
+    def __init__(self, seconds):
+        self._until = time.monotonic() + seconds
+
+    def left_s(self):
+        return max(0.0, self._until - time.monotonic())
+
+
 def _end_group(process):
     for number, wait_s in ((signal.SIGTERM, TERMINATE_GRACE_S), (signal.SIGKILL, TERMINATE_GRACE_S)):
         try:

@@ -10,7 +10,8 @@ from typing import Callable
 from tide_test import fuzz, gtest, junit, mutation, mutation_table, pytest_lane, style, swarm, tidy
 from tide_test.build import Builds
 from tide_test.junit import FAILED, PASSED, SKIPPED, Case
-from tide_test.process import run_logged, tail
+from tide_test.lanes import Lanes
+from tide_test.process import Deadline, run_logged, tail
 
 SIM = "sim"  # ctest's name of the simulator's program
 PROGRAM_LIMIT_S = 300
@@ -48,6 +49,9 @@ class Context:
 
     def limit(self, seconds):
         return seconds * (LONG_FACTOR if self.long else 1)
+
+    def lanes(self, log):
+        return Lanes(self.logs / log.stem)
 
     def environment(self, preset, scratch, extra=None):
         return pytest_lane.base_environment(self.builds.bin(preset), scratch, self.long,
@@ -92,18 +96,20 @@ def _run_tidy(context, log):
 
 
 def _run_programs(context, log, preset, wanted, extra=None):
-    """The gtest programs of a preset whose ctest names `wanted` accepts."""
+    """The gtest programs of a preset whose ctest names `wanted` accepts, beside each other."""
     broken = context.builds.ensure(preset)
     if broken:
         return [broken]
-    cases = []
-    for name, program in gtest.programs(context.builds.folder(preset)).items():
-        if wanted(name):
-            with pytest_lane.scratch_folder() as scratch:
-                env = context.environment(preset, scratch, extra)
-                cases += gtest.run_program(name, program, log, context.limit(PROGRAM_LIMIT_S),
-                                           env=env, cwd=scratch)
-    return cases
+
+    def part(name, program):
+        def run(scratch, own_log):
+            env = context.environment(preset, scratch, extra)
+            return gtest.run_program(name, program, own_log, context.limit(PROGRAM_LIMIT_S), env=env, cwd=scratch)
+
+        return name, run
+
+    programs = gtest.programs(context.builds.folder(preset)).items()
+    return context.lanes(log).run([part(name, program) for name, program in programs if wanted(name)], log)
 
 
 def _run_unit(context, log):
@@ -204,14 +210,26 @@ def _run_mutation(context, log):
     return cases + applied + [untouched, *(verdict.case() for verdict in verdicts)]
 
 
+def _run_system_files(context, log, preset, limit_s, markers=None, options=lambda scratch: {}):
+    """The files of the system tests, beside each other: most of them wait most of the time. The large ones
+    come first. `options`: what an environment has beside the usual, for a scratch folder."""
+    limit = Deadline(context.limit(limit_s))
+
+    def part(path):
+        def run(scratch, own_log):
+            env = context.environment(preset, scratch, options(scratch))
+            return pytest_lane.run(context.root, [path.relative_to(context.root)], own_log, limit.left_s(), env=env,
+                                   scratch=scratch, markers=markers)
+
+        return path.stem, run
+
+    files = sorted((context.root / SYSTEM_TESTS[0]).glob("test_*.py"), key=lambda path: -path.stat().st_size)
+    return context.lanes(log).run([part(path) for path in files], log)
+
+
 def _run_system(context, log):
     broken = context.builds.ensure(context.preset)
-    if broken:
-        return [broken]
-    with pytest_lane.scratch_folder() as scratch:
-        env = context.environment(context.preset, scratch)
-        return pytest_lane.run(context.root, SYSTEM_TESTS, log, context.limit(LANE_LIMIT_S), env=env,
-                               scratch=scratch)
+    return [broken] if broken else _run_system_files(context, log, context.preset, LANE_LIMIT_S)
 
 
 def _run_user(context, log):
@@ -234,8 +252,7 @@ def _run_user(context, log):
 
 
 def _run_asan(context, log):
-    """Unit, simulator and system tests under the sanitizers. What a daemon in the background
-    has to say goes to report files, which the tests look at (tests/conftest.py)."""
+    """Unit, simulator and system tests under the sanitizers."""
     options = {"ASAN_OPTIONS": ASAN_OPTIONS, "UBSAN_OPTIONS": UBSAN_OPTIONS,
                "LSAN_OPTIONS": f"suppressions={context.root / LEAKS_OF_OTHERS}:print_suppressions=0",
                "TIDE_TIME_SCALE": str(ASAN_TIME_SCALE)}
@@ -243,16 +260,16 @@ def _run_asan(context, log):
     if context.builds.ensure("asan"):
         return cases
     cases.append(_run_worlds(context, log, "asan", 500, 0, options))
-    with pytest_lane.scratch_folder() as scratch:
-        reports = scratch / "san"
-        reports.mkdir()
-        options = {**options, "TIDE_SANITIZER_REPORTS": str(reports),
-                   "ASAN_OPTIONS": f"{ASAN_OPTIONS}:log_path={reports}/report",
-                   "UBSAN_OPTIONS": f"{UBSAN_OPTIONS}:log_path={reports}/report"}
-        env = context.environment("asan", scratch, options)
-        cases += pytest_lane.run(context.root, SYSTEM_TESTS, log, context.limit(ASAN_LANE_LIMIT_S),
-                                 env=env, scratch=scratch, markers="not noasan")
-    return cases
+    return cases + _run_system_files(context, log, "asan", ASAN_LANE_LIMIT_S, "not noasan",
+                                     lambda scratch: {**options, **_with_reports(scratch)})
+
+
+def _with_reports(scratch):
+    """What a daemon in the background has to say goes to report files, which the tests look at (tests/conftest.py)."""
+    reports = scratch / "san"
+    reports.mkdir()
+    return {"TIDE_SANITIZER_REPORTS": str(reports), "ASAN_OPTIONS": f"{ASAN_OPTIONS}:log_path={reports}/report",
+            "UBSAN_OPTIONS": f"{UBSAN_OPTIONS}:log_path={reports}/report"}
 
 
 def _bench_case(name, outcome, log):
@@ -303,7 +320,7 @@ def _run_chaos(context, log):
 def _run_swarm(context, log):
     """The testbed, and DVMs over its nodes; then random faults under load."""
     broken = context.builds.ensure(context.preset)
-    return [broken] if broken else swarm.Lanes(context, context.limit(LANE_LIMIT_S)).run(log)
+    return [broken] if broken else swarm.Swarm(context, context.limit(LANE_LIMIT_S)).run(log)
 
 
 SUITES = [

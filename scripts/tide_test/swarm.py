@@ -2,13 +2,11 @@
 
 import os
 import shutil
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 
 from tide_test import pytest_lane
 from tide_test.junit import FAILED, PASSED, SKIPPED, Case
-from tide_test.process import end_all_using, run_logged, tail
+from tide_test.lanes import Lanes
+from tide_test.process import run_logged, tail
 
 FOLDER = "tests/swarm"
 FAULTS = f"{FOLDER}/test_swarm_faults.py"
@@ -16,33 +14,15 @@ FAULTS = f"{FOLDER}/test_swarm_faults.py"
 SOAK, SOAK_LONG, SOAK_MARGIN_S = (0.5, 4, 10), (10, 20, 16), 240
 
 
-class Lanes:
-    """Lanes that run at once, each with a scratch folder and a log of its own."""
-
+class Swarm:
     def __init__(self, context, limit_s):
         self._context, self._limit_s = context, limit_s
         self._kept = context.logs / "swarm"
-        self._stopping = threading.Event()
         shutil.rmtree(self._kept, ignore_errors=True)
-        self._kept.mkdir(parents=True)
+        self._lanes = Lanes(self._kept, at_once=2)
 
     def run(self, log):
-        """All cases. Whoever interrupts us ends the lanes, too: they are in sessions of their own."""
-        works = [self._faults, self._others_and_soak]
-        logs = [self._kept / f"lane{number}.log" for number in range(len(works))]
-        with ExitStack() as stack, ThreadPoolExecutor(len(works)) as pool:
-            folders = [stack.enter_context(pytest_lane.scratch_folder()) for _ in works]
-            lanes = [pool.submit(*lane) for lane in zip(works, folders, logs)]
-            try:
-                return [case for lane in lanes for case in lane.result()]
-            except BaseException:
-                self._stopping.set()
-                for folder in folders:
-                    end_all_using(folder)
-                raise
-            finally:
-                with open(log, "a") as together:
-                    together.writelines(part.read_text(errors="replace") for part in logs if part.exists())
+        return self._lanes.run([("faults", self._faults), ("others", self._others_and_soak)], log)
 
     def _environment(self, scratch):
         return self._context.environment(self._context.preset, scratch, {"TIDE_SWARM_KEEP": str(self._kept)})
@@ -57,7 +37,7 @@ class Lanes:
         files = sorted((self._context.root / FOLDER).glob("test_*.py"))
         names = [f"{FOLDER}/{path.name}" for path in files if path.name not in FAULTS]
         cases = self._tests(names, scratch, log)
-        if self._stopping.is_set() or (cases and all(case.outcome == SKIPPED for case in cases)):
+        if self._lanes.stopping or (cases and all(case.outcome == SKIPPED for case in cases)):
             return cases  # each with the reason
         return [*cases, self._soak(scratch, log)]
 

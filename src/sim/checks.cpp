@@ -108,8 +108,8 @@ void Checks::check_ranks(const std::vector<core::LaunchTarget>& targets) {
   }
 }
 
-// Only who was struck may be lost. Who is about to leave or has not arrived yet may go; jobs may
-// suffer from that.
+// row:S5 only who was struck may be lost. Who is about to leave or has not arrived yet may go; jobs
+// may suffer from that.
 void Checks::check_lost_nodes(std::uint64_t now_ms) {
   const auto& nodes = world_.head().roster().nodes();
   if (nodes.size() == members_.size() && world_.scenario().spares == 0) return;
@@ -267,6 +267,7 @@ void Checks::check_unchanged() const {
   }
 }
 
+// row:S1 every operation has reached everybody
 void Checks::check_agreement() const {
   const auto& head = world_.head().overlay();
   const auto& members = head.membership();
@@ -357,6 +358,7 @@ bool Checks::is_left_alone(const Outcome& outcome) const {
          !lost_between(outcome.submitted_ms, outcome.answered_ms);
 }
 
+// row:E21 a job succeeds with all its processes or not at all
 void Checks::check_outcome(const Outcome& outcome) const {
   const auto broken = [&](std::string_view promise, const std::string& what) {
     throw BrokenPromise(promise, fmt::format("job {}: {}", outcome.number, what));

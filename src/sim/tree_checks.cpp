@@ -85,7 +85,7 @@ void TreeChecks::check_forwarding(const DaemonStep& step) {
   }
 }
 
-// row:S3 row:S4 who leaves reports nobody, and nobody reports who leaves
+// row:S3 row:S4 row:S7 who leaves reports nobody, and nobody reports who leaves
 void TreeChecks::check_reports(const DaemonStep& step) {
   for (const auto& action : step.actions) {
     const auto* send = std::get_if<core::Send>(&action);

@@ -32,6 +32,17 @@ def test_tags_name_known_rows_and_stand_next_to_a_test():
     assert not wrong, "\n".join(map(str, wrong))
 
 
+# What concerns order, loss and time has to hold in the simulator and on real daemons. Elsewhere: a matter of the build
+# (C8), of the simulator alone (E19, S14), and what comes with reservations (S13).
+ONLY_REAL, ONLY_SIMULATED, OPEN = {"C8"}, {"E19", "S14"}, {"S13"}
+
+
+def test_rows_of_a_changing_size_hold_in_the_simulator_and_on_real_daemons():
+    rows = {row for row in conformance.rows(ROOT) if row[0] in "ECS"} - OPEN
+    assert rows - ONLY_REAL - conformance.checked_in_simulator(ROOT) == set()
+    assert rows - ONLY_SIMULATED - conformance.shown_by_real_programs(ROOT) == set()
+
+
 def test_gtest_tags():
     text = f"""
 // Ends once. {tag("L15")}, {tag("L3")}
