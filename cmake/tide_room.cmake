@@ -11,9 +11,8 @@ function(tide_room name)
     add_executable(tide_${name}_tests ${ARG_TESTS})
     target_link_libraries(tide_${name}_tests PRIVATE tide_${name} ${ARG_TEST_LINK} GTest::gtest_main
                                                      GTest::gmock)
-    if(TIDE_SANITIZE)  # what tests do costs little, but to compile it does
-      target_compile_options(tide_${name}_tests PRIVATE -O0)
-    endif()
+    # What tests do costs little, but to compile it does.
+    target_compile_options(tide_${name}_tests PRIVATE $<IF:$<BOOL:${TIDE_SANITIZE}>,-O0,-O1>)
     set_target_properties(tide_${name}_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY
                                                         ${CMAKE_BINARY_DIR}/tests)
     add_test(NAME ${name} COMMAND tide_${name}_tests)

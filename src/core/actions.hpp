@@ -259,7 +259,7 @@ struct Exit {  // the program ends; everything it started is gone or is ended by
 };
 
 // One variant for both programs: the shared overlay emits into the same list as the cores.
-using Action =
+using AnyAction =
     std::variant<Connect, Send, CloseLink, StartTimer, SpawnProc, SignalProc, GrantOutput,
                  WriteInput, CloseInput, ForgetProc, SweepJob, TraceProcs, StopTraces, StageFile,
                  StopStaging, RemoveJobFiles, RegisterJob, DeregisterJob, RegisterGuest,
@@ -267,6 +267,17 @@ using Action =
                  AnswerTool, DeliverEvent, DeliverOutput, LaunchDaemons, AskForNodes, AskForTime,
                  ReturnNodes, EndDaemon, Probe, Reply, ReplyFromRim, ReplyStatus, AnnounceReady,
                  NodesChanged, Progress, Note, ReleaseFailpoint, Exit>;
+
+// A class of its own, with its copies and its end in one place: as a bare variant each file that
+// has to do with actions would compile them for all kinds again.
+struct Action : AnyAction {
+  using AnyAction::AnyAction;
+  Action(const Action&);
+  Action(Action&&) noexcept;
+  Action& operator=(const Action&);
+  Action& operator=(Action&&) noexcept;
+  ~Action();
+};
 using Actions = std::vector<Action>;
 
 }  // namespace tide::core

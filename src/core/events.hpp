@@ -278,19 +278,36 @@ using ServiceEvent = std::variant<JobRegistered, ProcRegistered, ProcAborted, Co
                                   ModexAsked, ModexFetched, ServiceAsked, GuestRegistered,
                                   EventRaised, ToolArrived, ToolGone, OutputDelivered>;
 
-using DaemonEvent =
+// Classes of their own for the same reason as Action (actions.hpp).
+using AnyDaemonEvent =
     std::variant<LinkUp, LinkDown, ConnectFailed, MessageIn, TimerFired, ProcSpawned,
                  ProcSpawnFailed, ProcExited, ProcOutput, ProcOutputClosed, ProcInputTaken,
                  JobSwept, ProcTraced, FileStaged, FilesRemoved, JobRegistered, ProcRegistered,
                  ProcAborted, CollectiveEntered, ModexAsked, ModexFetched, ServiceAsked,
                  GuestRegistered, EventRaised, ToolArrived, ToolGone, OutputDelivered,
                  DaemonStarted, DaemonLaunchFailed, DaemonExited, EndRequested>;
+struct DaemonEvent : AnyDaemonEvent {
+  using AnyDaemonEvent::AnyDaemonEvent;
+  DaemonEvent(const DaemonEvent&);
+  DaemonEvent(DaemonEvent&&) noexcept;
+  DaemonEvent& operator=(const DaemonEvent&);
+  DaemonEvent& operator=(DaemonEvent&&) noexcept;
+  ~DaemonEvent();
+};
 
-using HeadEvent =
+using AnyHeadEvent =
     std::variant<LinkUp, LinkDown, ConnectFailed, MessageIn, TimerFired, StartDvm, NodesGranted,
                  TimeGranted, NodesRefused, NodesPushed, NodesReclaimed, ReturnAnswered,
                  DaemonStarted, DaemonLaunchFailed, DaemonExited, ProbeAnswered, ClientMessage,
                  ClientGone, ServicesStarted, ModexAsked, ServiceAsked, GuestRegistered,
                  EventRaised, ToolArrived, ToolGone, OutputDelivered, EndRequested>;
+struct HeadEvent : AnyHeadEvent {
+  using AnyHeadEvent::AnyHeadEvent;
+  HeadEvent(const HeadEvent&);
+  HeadEvent(HeadEvent&&) noexcept;
+  HeadEvent& operator=(const HeadEvent&);
+  HeadEvent& operator=(HeadEvent&&) noexcept;
+  ~HeadEvent();
+};
 
 }  // namespace tide::core
