@@ -41,6 +41,11 @@ enum class NodeState : std::uint8_t {
   kDeparting,  // ordered to leave, and not gone yet
 };
 
+// It has a daemon, and is not on its way out. One that is suspected may come back.
+constexpr bool is_up(NodeState state) {
+  return state == NodeState::kUp || state == NodeState::kSuspect;
+}
+
 // Why a change of the DVM's size came to nothing.
 enum class ChangeFailure : std::uint8_t { kCannotStart, kLost, kTimeLimit, kResources, kEnding };
 
@@ -74,10 +79,7 @@ struct Node {
   Serial order{};      // of one that is departing
   Rank leaves_with{};  // … whose closed link stands for all of this group
 
-  // It has a daemon, and is not on its way out. One that is suspected may come back.
-  [[nodiscard]] bool is_up() const {
-    return state == NodeState::kUp || state == NodeState::kSuspect;
-  }
+  [[nodiscard]] bool is_up() const { return core::is_up(state); }
 };
 
 // What follows from changes in the book.

@@ -117,7 +117,7 @@ void Checks::check_lost_nodes(std::uint64_t now_ms) {
   for (const auto& [rank, node] : nodes) now.emplace(rank, node.state);
   for (const auto& [rank, state] : members_) {
     const auto found = now.find(rank);
-    const bool was_there = state == core::NodeState::kUp || state == core::NodeState::kSuspect;
+    const bool was_there = core::is_up(state);
     const bool leaves = found != now.end() && found->second >= core::NodeState::kLeaving;
     if (found == now.end() || (leaves && was_there)) losses_ms_.push_back(now_ms);
     // Nobody sees the end of one on another machine that was started in vain.

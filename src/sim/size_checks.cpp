@@ -15,10 +15,6 @@ using core::CampaignKind;
 using core::JobState;
 using core::NodeState;
 
-bool is_up(NodeState state) {
-  return state == NodeState::kUp || state == NodeState::kSuspect;
-}
-
 [[noreturn]] void broken(std::string_view promise, const std::string& what) {
   throw BrokenPromise(promise, what);
 }
@@ -40,7 +36,7 @@ bool Sight::shrinks() const {
 
 bool Sight::is_up(Rank rank) const {
   const auto found = nodes.find(rank);
-  return found != nodes.end() && sim::is_up(found->second.state);
+  return found != nodes.end() && core::is_up(found->second.state);
 }
 
 Sight look_at(const core::HeadCore& head, const Sight* before) {
