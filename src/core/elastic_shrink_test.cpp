@@ -92,6 +92,59 @@ TEST(ElasticDesk, ProcessesOnReleasedNodesEndFirstAndAreNoSuccess) {
   EXPECT_EQ(orders_to_leave(rig.seen).size(), 1U);
 }
 
+// A job that goes on without a node: processes 0 and 1 on v1, processes 2 and 3 on v2.
+class ReleasedUnderRecoverable : public ::testing::Test {
+ public:
+  ReleasedUnderRecoverable() {
+    auto spec = job_spec(4);
+    spec.mutable_runtime()->set_recoverable(true);
+    rig.submit(kUser, spec);
+    rig.launched(1, 1, {0, 1});
+    rig.launched(2, 1, {2, 3});
+  }
+  void v2_ends() { rig.ended(2, 1, {2, 3}, ProcState::kKilledByCmd, 0, SIGTERM); }
+  // What the job has to tell at its end.
+  std::vector<std::string> messages() {
+    rig.ended(1, 1, {0, 1});
+    const auto ends = endings(rig.seen);
+    EXPECT_EQ(ends.size(), 1U);
+    EXPECT_EQ(ends.at(0).exit_status(), status);
+    return {ends.at(0).messages().begin(), ends.at(0).messages().end()};
+  }
+  ElasticRig rig{2};
+  int status = kExitNodeLost;
+};
+
+TEST_F(ReleasedUnderRecoverable, ItsProcessesThereAreToldOfOnce) {
+  rig.release({"v2"});
+  v2_ends();
+  EXPECT_THAT(messages(), ElementsAre(HasSubstr("its processes on v2 were ended")));
+}
+
+TEST_F(ReleasedUnderRecoverable, AlsoThoseThatDoNotEnd) {
+  rig.release({"v2"});
+  rig.fire(TimerKind::kChange, 2);
+  EXPECT_EQ(orders_to_leave(rig.seen).size(), 1U);
+  EXPECT_THAT(messages(), ElementsAre(HasSubstr("its processes on v2 were ended")));
+}
+
+TEST_F(ReleasedUnderRecoverable, AfterAnotherFailureEachOfThemCounts) {
+  rig.proc_failed(1, proc_report(1, 0, ProcState::kWaitpidFired, 7));
+  rig.release({"v2"});
+  v2_ends();
+  status = 7;
+  EXPECT_THAT(messages(), ElementsAre(HasSubstr("exited with status 7"),
+                                      HasSubstr("2 more of its processes failed")));
+}
+
+TEST_F(ReleasedUnderRecoverable, ALostNodeCountsAsMuch) {
+  rig.proc_failed(1, proc_report(1, 0, ProcState::kWaitpidFired, 7));
+  rig.on(DaemonExited{Rank(2), "signal 9"});
+  status = 7;
+  EXPECT_THAT(messages(), ElementsAre(HasSubstr("exited with status 7"),
+                                      HasSubstr("2 more of its processes failed")));
+}
+
 TEST(ElasticDesk, ProcessesThatDoNotEndHoldUpNoShrinkForEver) {
   ElasticRig rig(2);
   rig.submit(kUser, on_node("v2"));

@@ -167,6 +167,7 @@ class JobBoard final : public JobServices, private FileDeskListener {
     int signal = 0;
     int requested_signal = 0;  // by a process or tool, to this process alone
     std::uint32_t restarts = 0;
+    bool released = false;  // its node leaves: that it ends is told already, and no news
   };
   struct ToolReader {  // a tool that reads what the job writes, and without which it may not go on
     Rank daemon;
@@ -297,6 +298,8 @@ class JobBoard final : public JobServices, private FileDeskListener {
   [[nodiscard]] bool keeps_its_map(JobId id) const;
   void forget_map(Job& job);
   [[nodiscard]] static bool has_something_on(const Job& job, const std::set<Rank>& ranks);
+  // Those of its processes that live and of which this was not known yet.
+  static std::size_t note_released(Job& job, const Share& share);
 
   // ---- what people decide about a job ----
   [[nodiscard]] std::vector<wire::HostedRanks> where_processes_are(const Job& job) const;
@@ -305,7 +308,8 @@ class JobBoard final : public JobServices, private FileDeskListener {
   void let_go_of_client(Job& job);
   void count_restarts(Job& job, const wire::ProcReport& report);
   static bool tolerates(const Job& job, const wire::ProcReport& report);
-  void tolerate(Job& job, int exit_status, const std::string& message);
+  // So many processes more have failed; the first message stands for those it was told of.
+  void tolerate(Job& job, int exit_status, const std::string& message, std::size_t processes);
   void tell_the_others(const Job& job, std::uint32_t failed, const wire::ProcReport& report);
   [[nodiscard]] std::string state_at_timeout(const Job& job) const;
   void end_by_timeout(Job& job, TimerKind kind);

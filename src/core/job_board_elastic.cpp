@@ -130,14 +130,25 @@ bool JobBoard::has_something_on(const Job& job, const std::set<Rank>& ranks) {
          });
 }
 
+std::size_t JobBoard::note_released(Job& job, const Share& share) {
+  std::size_t news = 0;
+  for (const auto rank : share.ranks) {
+    Proc& proc = job.procs.at(rank);
+    if (is_alive(proc.state) && !std::exchange(proc.released, true)) ++news;
+  }
+  return news;
+}
+
 // One that can do without them goes on; of any other nothing is left.
 void JobBoard::end_processes_on(const std::set<Rank>& ranks) {
   for (auto& [id, job] : jobs_) {
     if (!has_something_on(job, ranks)) continue;
     std::vector<std::string> names;
     DaemonPort::Slices orders;
+    std::size_t news = 0;
     for (const auto& [rank, share] : job.shares) {
       if (!ranks.contains(rank) || share.settled()) continue;
+      news += note_released(job, share);
       names.push_back(node_name(job, rank));
       wire::DownBody body;
       body.mutable_signal()->set_job(id.value());
@@ -147,7 +158,7 @@ void JobBoard::end_processes_on(const std::set<Rank>& ranks) {
     }
     const auto text = say::node_released_under_job(job.nspace, names);
     if (job.spec.runtime().recoverable() && runs(job)) {
-      tolerate(job, kExitNodeLost, text);
+      tolerate(job, kExitNodeLost, text, news);
       daemons_.scatter(std::move(orders), nullptr, {});
     } else {
       fail(job, JobState::kKilledByCmd, kExitNodeLost, text, SIGTERM);

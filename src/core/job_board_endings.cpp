@@ -165,7 +165,7 @@ void JobBoard::take_report(Job& job, Rank daemon, const wire::ProcReport& report
       report.signal() != 0 ? exit_status_of_signal(report.signal()) : report.exit_code();
   const std::string text = describe_failure(job, daemon, report);
   if (!tolerates(job, report)) return fail(job, error, status, text, SIGTERM);
-  tolerate(job, status, text);
+  tolerate(job, status, text, proc.released ? 0 : 1);
   tell_the_others(job, report.rank(), report);
 }
 
@@ -215,16 +215,18 @@ void JobBoard::on_node_lost(const Node& node, const std::string& reason) {
     if (share == job.shares.end() || share->second.settled()) continue;
     if (fence_.parks(id)) continue;  // it has nothing there yet, and will be mapped anew
     std::vector<std::uint32_t> lost;
+    std::size_t news = 0;
     for (const auto rank : share->second.ranks) {
       Proc& proc = job.procs[rank];
       if (!is_alive(proc.state)) continue;
       proc.state = ProcState::kCommFailed;
       lost.push_back(rank);
+      if (!proc.released) ++news;
     }
     share->second.launched = share->second.ended = share->second.output_complete = true;
     const std::string text = say::node_lost(job.nspace, node.name, lost, reason, config_.one_shot);
     if (job.spec.runtime().recoverable() && runs(job)) {
-      tolerate(job, kExitNodeLost, text);
+      tolerate(job, kExitNodeLost, text, news);
       for (const auto rank : lost) tell_the_others(job, rank, {});
       check_ready_for_debug(job);
     } else {

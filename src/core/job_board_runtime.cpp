@@ -81,11 +81,12 @@ bool JobBoard::tolerates(const Job& job, const wire::ProcReport& report) {
   return runtime.recoverable() || (runtime.nonzero_is_no_error() && report.signal() == 0);
 }
 
-void JobBoard::tolerate(Job& job, int exit_status, const std::string& message) {
+void JobBoard::tolerate(Job& job, int exit_status, const std::string& message,
+                        std::size_t processes) {
   notes_.add(Subsystem::kErrmgr, 1, "{}; the job goes on", say::first_line(message));
   if (job.exit_status) return;  // it is being ended: what follows is no news
   if (job.tolerated) {
-    ++job.more_tolerated;
+    job.more_tolerated += static_cast<std::uint32_t>(processes);
     return;
   }
   job.tolerated = exit_status;

@@ -115,6 +115,17 @@ def test_a_shrink_ends_what_runs_there_and_nothing_else(elastic):
 
 # ---- failures ----
 
+def test_processes_that_a_recoverable_job_loses_are_told_of_once(elastic):
+    dvm = elastic(nodes=2, pool=0, tide_kill_grace="200ms")
+    gate, job = start_waiting(dvm, 2, "--map-by", "node", "--rtos", "recoverable")
+    done(dvm, "shrink", "--host", "v2")
+    wait_until(gate.try_open, what="the other process waits")
+    ended = dvm.finish(job)
+    assert ended.returncode != 0, ended
+    assert "its processes on v2 were ended because this node is released" in ended.stderr, ended.stderr
+    assert "more of its processes" not in ended.stderr, ended.stderr
+
+
 # row:E5
 def test_a_grow_with_a_daemon_that_cannot_be_started_is_undone(elastic):
     dvm = elastic(failpoint="action.launch_daemons@2:fail")
