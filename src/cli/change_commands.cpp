@@ -1,12 +1,19 @@
 // Commands that change the size of a DVM: the first answer says what has begun, the last one how it
 // has ended.
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <chrono>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "cli/commands.hpp"
 #include "cli/json_text.hpp"
+#include "cli/signal_source.hpp"
 #include "cli/values.hpp"
 #include "hosts/hostfile.hpp"
 #include "hosts/wire_words.hpp"
@@ -49,12 +56,15 @@ std::vector<hosts::HostWord> words_of(const CommandLine& line) {
   return out;
 }
 
-// Follows one change from the request to its end.
+using Clock = std::chrono::steady_clock;
+
+// Follows one change from the request to its end, or until it is told not to.
 class Change {
  public:
-  Change(const ClientContext& context, DvmConnection& connection)
+  Change(const ClientContext& context, DvmConnection& connection, SignalSource& signals)
       : line_(context.line),
         channel_(connection.channel),
+        signals_(signals),
         wait_(line_.has(Option::kWait)),
         json_(line_.has(Option::kJson)) {
     shown_.shrinks = line_.command == Command::kShrink;
@@ -64,14 +74,17 @@ class Change {
     request.set_request(kChange);
     if (const Status sent = channel_.send(request); !sent) return unknown(sent.error());
     const Result<wire::ClientReply> first = first_answer();
-    if (!first) return unknown(first.error());
+    if (!first) return interrupted_ ? interrupted() : unknown(first.error());
     if (first->has_error()) return refused(first->error());
     const wire::ChangeBegun& begun = first->change_begun();
+    shown_.number = begun.number();
     shown_.allocation = begun.allocation();
     shown_.nodes.assign(begun.nodes().begin(), begun.nodes().end());
+    shown_.already.assign(begun.already().begin(), begun.already().end());
     shown_.complete = begun.complete();
     shown_.lease_ms = begun.lease_ms();
-    if (!json_) print(first_words() + "\n");
+    shown_.lease_cut_by = begun.cut().manager();
+    if (!json_) print(first_words(begun) + "\n");
     if (begun.complete()) return ended(kExitSuccess, "done", "", "");
     if (!wait_) return ended(kExitSuccess, "", "", "");
     return see_to_its_end();
@@ -81,25 +94,62 @@ class Change {
   static constexpr std::uint32_t kChange = 1;
   static constexpr std::uint32_t kStillThere = 2;
 
-  std::string first_words() const {
+  // Those that come or leave with this change itself.
+  std::vector<std::string> own_nodes() const {
+    std::vector<std::string> out = shown_.nodes;
+    std::erase_if(out, [this](const std::string& node) {
+      return std::ranges::find(shown_.already, node) != shown_.already.end();
+    });
+    return out;
+  }
+
+  std::string first_words(const wire::ChangeBegun& begun) const {
+    std::string text;
     if (line_.has(Option::kExtend)) {
-      return say::lease_extended(shown_.allocation, shown_.lease_ms);
+      text = say::lease_extended(shown_.allocation, shown_.lease_ms);
+    } else if (shown_.complete && shown_.shrinks) {
+      text = say::allocation_is_over(shown_.allocation);
+    } else if (shown_.complete) {
+      text = say::nothing_to_change(shown_.nodes);
+    } else {
+      text = say::change_begun(shown_.shrinks, own_nodes(), shown_.allocation, shown_.already);
+      if (shown_.lease_ms > 0 && !shown_.shrinks) {
+        text += "\n" + say::lease_of_grow(shown_.lease_ms);
+      }
     }
-    if (shown_.complete) return say::nothing_to_change(shown_.nodes);
-    std::string text = say::change_begun(shown_.shrinks, shown_.nodes, shown_.allocation);
-    if (shown_.lease_ms > 0 && !shown_.shrinks) {
-      text += "\n" + say::lease_of_grow(shown_.lease_ms);
+    if (!begun.has_cut()) return text;
+    return text + "; " +
+           say::lease_is_cut(time_of(line_, Option::kLeaseTime), begun.cut().granted_ms(),
+                             begun.cut().manager());
+  }
+
+  using Incoming = std::optional<net::LocalChannel::Incoming>;
+
+  // As that of the channel. Nothing also after a signal, behind what had come before that.
+  Result<Incoming> receive(std::uint32_t timeout_ms) {
+    const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms);
+    while (true) {
+      if (!interrupted_) interrupted_ = signals_.take();
+      auto incoming = channel_.receive(0);
+      if (!incoming || incoming->has_value()) return incoming;
+      const int left_ms = static_cast<int>(std::max<std::int64_t>(
+          std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count(), 0));
+      if (interrupted_ || left_ms == 0) return Incoming();
+      const int events = channel_.wants_write() ? POLLIN | POLLOUT : POLLIN;
+      std::array<pollfd, 2> polls = {
+          {{channel_.fd(), static_cast<short>(events), 0}, {signals_.fd(), POLLIN, 0}}};
+      if (poll(polls.data(), polls.size(), left_ms) < 0 && errno != EINTR) {
+        return system_error("waiting for the DVM", errno);
+      }
     }
-    return text;
   }
 
   Result<wire::ClientReply> first_answer() {
-    using Clock = std::chrono::steady_clock;
     const auto deadline = Clock::now() + std::chrono::milliseconds(kFirstAnswerMs);
     while (true) {
       const auto left =
           std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-      auto incoming = channel_.receive(left > 0 ? static_cast<std::uint32_t>(left) : 0);
+      auto incoming = receive(left > 0 ? static_cast<std::uint32_t>(left) : 0);
       if (!incoming) return incoming.error();
       if (!incoming->has_value()) return say::dvm_does_not_answer(kFirstAnswerMs / 1000);
       if ((**incoming).reply.request() == kChange) return std::move((**incoming).reply);
@@ -110,9 +160,10 @@ class Change {
   int see_to_its_end() {
     bool asked = false;
     while (true) {
-      auto incoming = channel_.receive(asked ? kAnswerTimeoutMs : kQuietMs);
+      auto incoming = receive(asked ? kAnswerTimeoutMs : kQuietMs);
       if (!incoming) return unknown(incoming.error());
       if (!incoming->has_value()) {
+        if (interrupted_) return interrupted();
         if (asked) return unknown(say::dvm_does_not_answer(kAnswerTimeoutMs / 1000));
         wire::ClientRequest request;
         request.set_request(kStillThere);
@@ -135,6 +186,12 @@ class Change {
   int refused(const wire::ErrorInfo& error) {
     fail(line_, Error{static_cast<ErrorCode>(error.code()), error.message()});
     return kExitRefused;
+  }
+
+  // Only whoever waited has gone: what was begun goes on.
+  int interrupted() {
+    return ended(exit_status_of_signal(*interrupted_), "", "",
+                 say::change_goes_on(shown_.shrinks, shown_.number));
   }
 
   int unknown(const Error& error) {
@@ -161,6 +218,8 @@ class Change {
 
   const CommandLine& line_;
   net::LocalChannel& channel_;
+  SignalSource& signals_;
+  std::optional<int> interrupted_;  // by this signal
   bool wait_;
   bool json_;
   ShownChange shown_;
@@ -169,7 +228,9 @@ class Change {
 int change_size(const ClientContext& context, wire::ClientRequest request) {
   Result<DvmConnection> connection = connect_to_dvm(context);
   if (!connection) return fail_without_dvm(context.line, connection.error());
-  return Change(context, *connection).run(std::move(request));
+  Result<SignalSource> signals = SignalSource::open({});
+  if (!signals) return fail(context.line, signals.error());
+  return Change(context, *connection, *signals).run(std::move(request));
 }
 
 }  // namespace
@@ -209,8 +270,15 @@ int pool_command(const ClientContext& context) {
   for (const hosts::HostWord& word : words_of(context.line)) {
     request.mutable_pool()->add_nodes(word.name);
   }
+  const bool takes_back = request.pool().reclaim();
   const Result<wire::ClientReply> reply = ask(connection->channel, std::move(request));
-  if (reply) return kExitSuccess;
+  if (reply) {
+    const wire::PoolAnswer& answer = reply->pool();
+    const std::vector<std::string> nodes(answer.nodes().begin(), answer.nodes().end());
+    print((takes_back ? say::pool_takes_back(nodes) : say::pool_gives(nodes, answer.lease_ms())) +
+          "\n");
+    return kExitSuccess;
+  }
   fail(context.line, reply.error());
   const ErrorCode code = reply.error().code;
   const bool unheard = code == ErrorCode::kConnectionLost || code == ErrorCode::kTimedOut;

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <functional>
 #include <thread>
 
@@ -54,8 +55,10 @@ struct Outcome {
 
 class ChangeCommands : public testing::Test {
  protected:
-  // The head gives these answers and hangs up; without any it hangs up at once.
-  Outcome run(std::vector<std::string_view> argv, const std::vector<wire::ClientReply>& answers) {
+  // The head gives these answers and hangs up, or sends a signal before; without any answer it
+  // hangs up at once.
+  Outcome run(std::vector<std::string_view> argv, const std::vector<wire::ClientReply>& answers,
+              int signal = 0) {
     DvmInfo info;
     info.name = "it";
     info.dvm_id = "tide-test-1-it";
@@ -70,6 +73,8 @@ class ChangeCommands : public testing::Test {
         reply.set_request(outcome.request.request());
         head.reply(reply);
       }
+      if (signal != 0) kill(getpid(), signal);
+      if (signal != 0) head.await_end();
       head.close_client();
     });
     run_alone(std::move(argv), outcome);
@@ -96,6 +101,7 @@ class ChangeCommands : public testing::Test {
   }
 
   ScratchDirectory scratch_;
+  TestSignals signals_;  // all threads have them blocked
 };
 
 TEST_F(ChangeCommands, TheFirstAnswerIsEnoughUnlessOneWaits) {
@@ -146,9 +152,51 @@ TEST_F(ChangeCommands, NobodyKnowsWhenTheHeadIsGone) {
 }
 
 TEST_F(ChangeCommands, NothingToDoIsDone) {
-  const Outcome outcome = run({"tide", "grow", "--host", "v1", "--wait"}, {begun({"v1"}, true)});
+  auto nothing = begun({"v1"}, true);
+  nothing.mutable_change_begun()->clear_allocation();
+  const Outcome outcome = run({"tide", "grow", "--host", "v1", "--wait"}, {nothing});
   EXPECT_EQ(outcome.status, kExitSuccess);
   EXPECT_EQ(outcome.out, "nothing to do: the DVM has v1 already\n");
+  const Outcome json = run({"tide", "grow", "--host", "v1", "--json"}, {nothing});
+  EXPECT_THAT(json.out, HasSubstr("\"number\": null,\n    \"allocation\": null,"));
+  EXPECT_THAT(json.out, HasSubstr("\"outcome\": \"done\""));
+  const Outcome released = run({"tide", "shrink", "--alloc", "a1"}, {begun({}, true)});
+  EXPECT_EQ(released.status, kExitSuccess);
+  EXPECT_EQ(released.out, "allocation a1 is over; no node leaves with it\n");
+}
+
+TEST_F(ChangeCommands, WhatAnotherChangeDoesIsNotCalledItsOwn) {
+  auto both = begun({"v3", "v4"});
+  both.mutable_change_begun()->add_already("v4");
+  EXPECT_EQ(run({"tide", "shrink", "--host", "v3,v4"}, {both}).out,
+            "shrinking by 1 node: v3 (allocation a1); v4 is leaving already\n");
+  both.mutable_change_begun()->add_already("v3");
+  EXPECT_EQ(run({"tide", "shrink", "--host", "v3,v4"}, {both}).out, "v4, v3 are leaving already\n");
+  auto other = begun({"v3"});
+  other.mutable_change_begun()->add_already("v5");
+  EXPECT_EQ(run({"tide", "grow", "--host", "v3,v5"}, {other}).out,
+            "growing by 1 node: v3 (allocation a1); v5 is coming already\n");
+}
+
+TEST_F(ChangeCommands, WhoIsInterruptedHearsThatItGoesOn) {
+  auto under_way = begun({"v3"});
+  under_way.mutable_change_begun()->set_number(4);
+  const Outcome outcome = run({"tide", "grow", "--count", "1", "--wait"}, {under_way}, SIGINT);
+  EXPECT_EQ(outcome.status, exit_status_of_signal(SIGINT));
+  EXPECT_EQ(outcome.out, "growing by 1 node: v3 (allocation a1)\n");
+  EXPECT_EQ(outcome.err,
+            "tide grow: interrupted; the grow goes on: tide explain change:4 shows how far it is, "
+            "tide status the nodes\n");
+  const Outcome early = run({"tide", "shrink", "--count", "1", "--wait"}, {}, SIGTERM);
+  EXPECT_EQ(early.status, exit_status_of_signal(SIGTERM));
+  EXPECT_EQ(early.err,
+            "tide shrink: interrupted; the shrink may still begin: tide status shows it\n");
+  const Outcome json =
+      run({"tide", "grow", "--count", "1", "--wait", "--json"}, {under_way}, SIGINT);
+  EXPECT_EQ(json.status, exit_status_of_signal(SIGINT));
+  EXPECT_THAT(json.out, HasSubstr("\"number\": 4"));
+  EXPECT_THAT(json.out, HasSubstr("\"outcome\": null"));
+  EXPECT_THAT(json.out, HasSubstr("the grow goes on"));
 }
 
 TEST_F(ChangeCommands, ATimeGoesWithTheRequestAndTheLeaseIsTold) {
@@ -165,6 +213,29 @@ TEST_F(ChangeCommands, ATimeGoesWithTheRequestAndTheLeaseIsTold) {
   EXPECT_EQ(longer.status, kExitSuccess);
   EXPECT_EQ(longer.request.grow().extend(), "a1");
   EXPECT_EQ(longer.out, "the lease of allocation a1 is prolonged: it ends in 10 min\n");
+}
+
+TEST_F(ChangeCommands, ALeaseThatIsCutShortIsExplained) {
+  const auto cut = [](wire::ClientReply reply, std::uint64_t lease_ms) {
+    reply.mutable_change_begun()->set_lease_ms(lease_ms);
+    reply.mutable_change_begun()->mutable_cut()->set_granted_ms(600'000);
+    reply.mutable_change_begun()->mutable_cut()->set_manager("pool");
+    return reply;
+  };
+  const Outcome outcome =
+      run({"tide", "grow", "--count", "1", "--time", "1h"}, {cut(begun({"v3"}), 600'000)});
+  EXPECT_EQ(outcome.out,
+            "growing by 1 node: v3 (allocation a1)\n"
+            "for 10 min, then they go back; 1 h was asked for, and resource manager pool grants 10 "
+            "min at a time at most\n");
+  const Outcome longer =
+      run({"tide", "grow", "--extend", "a1", "--time", "1h"}, {cut(begun({"v3"}, true), 900'000)});
+  EXPECT_EQ(longer.out,
+            "the lease of allocation a1 is prolonged: it ends in 15 min; 1 h was asked for, and "
+            "resource manager pool grants 10 min at a time at most\n");
+  const Outcome json = run({"tide", "grow", "--count", "1", "--time", "1h", "--json"},
+                           {cut(begun({"v3"}), 600'000)});
+  EXPECT_THAT(json.out, HasSubstr("\"lease_cut_by\": \"pool\""));
 }
 
 TEST_F(ChangeCommands, ProgramsGetOneDocument) {
@@ -184,11 +255,16 @@ TEST_F(ChangeCommands, ProgramsGetOneDocument) {
 
 TEST_F(ChangeCommands, ThePoolIsToldWhatToDo) {
   wire::ClientReply done;
-  done.mutable_done();
+  done.mutable_pool()->add_nodes("v3");
   const Outcome push = run({"tide", "pool", "push", "--count", "2"}, {done});
   EXPECT_EQ(push.status, kExitSuccess);
   EXPECT_FALSE(push.request.pool().reclaim());
   EXPECT_EQ(push.request.pool().count(), 2U);
+  EXPECT_EQ(push.out,
+            "the pool gives the DVM 1 node: v3; tide status and tide events show how it goes\n");
+  const Outcome taken = run({"tide", "pool", "reclaim", "--count", "1"}, {done});
+  EXPECT_EQ(taken.out,
+            "the pool takes back 1 node: v3; tide status and tide events show how it goes\n");
   const Outcome reclaim = run({"tide", "pool", "reclaim", "--host", "v3"},
                               {error(ErrorCode::kNotFound, "no node 'v3'")});
   EXPECT_EQ(reclaim.status, kExitRefused);

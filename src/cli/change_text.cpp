@@ -7,14 +7,19 @@
 #include "base/next_step.hpp"
 #include "base/text.hpp"
 #include "cli/text_table.hpp"
+#include "say/campaigns.hpp"
 
 namespace tide::cli {
 namespace {
 
 template <class Names>
+std::vector<std::string> list_of(const Names& names) {
+  return {names.begin(), names.end()};
+}
+
+template <class Names>
 std::string listed(const Names& names) {
-  const std::vector<std::string> list(names.begin(), names.end());
-  return list.empty() ? "-" : say::name_list(list);
+  return names.empty() ? "-" : say::name_list(list_of(names));
 }
 
 std::string jobs_listed(const google::protobuf::RepeatedField<std::uint32_t>& jobs) {
@@ -57,7 +62,7 @@ std::string phase_text(const wire::ChangeReport& report, std::uint64_t now_ms) {
   std::string text = "  " + change.phase() + " for " + short_age(report.phase_age_ms()) +
                      ", begun " + short_age(change.age_ms()) + " ago";
   if (report.phase_left_ms() > 0) {
-    text += "; goes on or is given up in " + short_age(report.phase_left_ms());
+    text += "; " + say::after_limit(report.then(), short_age(report.phase_left_ms()));
   }
   return text + "\n";
 }
@@ -94,10 +99,17 @@ std::string change_report_text(const wire::ChangeReport& report, std::uint64_t n
 std::string allocation_report_text(const wire::AllocationReport& report, std::uint64_t now_ms) {
   const wire::AllocationStatus& one = report.allocation();
   std::string text = "allocation " + one_line(one.name()) + ": ";
-  text += one.nodes().empty()
-              ? "none of its nodes is there"
-              : one_line(listed(one.nodes())) + ", granted by " + one_line(listed(one.managers()));
+  if (!one.nodes().empty()) {
+    text += one_line(listed(one.nodes())) + ", granted by " + one_line(listed(one.managers()));
+  } else if (!report.there().empty()) {
+    text += one_line(say::brought_nothing(list_of(report.there())));
+  } else {
+    text += "none of its nodes is there";
+  }
   text += "\n";
+  if (!report.reserves().empty()) {
+    text += "  " + one_line(say::reserves_what_was_there(list_of(report.reserves()))) + "\n";
+  }
   if (!one.nodes().empty()) {
     text += one.has_lease() ? "  lease: " + lease_text(one.lease()) + "\n"
                             : "  no lease: they stay until they are released\n";

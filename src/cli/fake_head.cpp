@@ -107,6 +107,13 @@ void FakeHead::reply(const wire::ClientReply& reply, std::string_view payload) {
   }
 }
 
+void FakeHead::await_end() {
+  std::array<char, 4096> buffer{};
+  do {
+    wait_readable(client_fd_);
+  } while (read(client_fd_, buffer.data(), buffer.size()) > 0);
+}
+
 void FakeHead::close_client() {
   if (client_fd_ >= 0) close(client_fd_);
   client_fd_ = -1;

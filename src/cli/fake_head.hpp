@@ -60,6 +60,8 @@ class FakeHead {
   Request receive();
 
   void reply(const wire::ClientReply& reply, std::string_view payload = {});
+  // Until the client has hung up, whatever it says before.
+  void await_end();
   void close_client();
 
   // ---- what a head says to a job's client ----

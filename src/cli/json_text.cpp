@@ -38,13 +38,6 @@ Json nodes_array(const wire::StatusReply& status) {
   return nodes;
 }
 
-template <class Names>
-Json names_array(const Names& names) {
-  Json list = Json::array();
-  for (const std::string& name : names) list.push_back(name);
-  return list;
-}
-
 Json campaigns_array(const wire::StatusReply& status) {
   Json list = Json::array();
   for (const wire::CampaignStatus& one : status.campaigns()) list.push_back(campaign_object(one));
@@ -136,10 +129,13 @@ std::string status_json(const wire::StatusReply& status) {
 
 std::string change_json(const ShownChange& change) {
   Json object = {{"kind", change.shrinks ? "shrink" : "grow"},
-                 {"allocation", change.allocation},
+                 {"number", change.number == 0 ? Json(nullptr) : Json(change.number)},
+                 {"allocation", word_or_null(change.allocation)},
                  {"nodes", names_array(change.nodes)},
+                 {"already", names_array(change.already)},
                  {"complete", change.complete},
                  {"lease_ms", change.lease_ms == 0 ? Json(nullptr) : Json(change.lease_ms)},
+                 {"lease_cut_by", word_or_null(change.lease_cut_by)},
                  {"outcome", word_or_null(change.outcome)},
                  {"cause", word_or_null(change.cause)},
                  {"text", word_or_null(change.text)}};

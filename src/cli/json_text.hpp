@@ -14,12 +14,15 @@ namespace tide::cli {
 // What a command that changes the size of a DVM has to tell.
 struct ShownChange {
   bool shrinks = false;
-  std::string allocation;
+  std::uint32_t number = 0;  // of the change; 0: there is none
+  std::string allocation;    // empty: no node comes with it
   std::vector<std::string> nodes;
-  std::uint64_t lease_ms = 0;  // they may stay so long; 0: no limit
-  bool complete = false;       // there was nothing to do for daemons
-  std::string outcome;         // "done", "failed", "unknown"; empty: not waited for
-  std::string cause;           // of a failure, in a word
+  std::vector<std::string> already;  // that come or leave with a change that came first
+  std::uint64_t lease_ms = 0;        // they may stay so long; 0: no limit
+  std::string lease_cut_by;  // the manager that granted less time than was asked for; empty: none
+  bool complete = false;     // there was nothing to do for daemons
+  std::string outcome;       // "done", "failed", "unknown"; empty: it goes on
+  std::string cause;         // of a failure, in a word
   std::string text;
 };
 

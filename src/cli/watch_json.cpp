@@ -16,8 +16,7 @@ Json points_array(const google::protobuf::RepeatedPtrField<wire::JobPoint>& poin
   Json list = Json::array();
   for (const wire::JobPoint& point : points) {
     Json object = {{"kind", point.kind()}, {"text", point.text()}};
-    object["nodes"] = Json::array();
-    for (const std::string& node : point.nodes()) object["nodes"].push_back(node);
+    object["nodes"] = names_array(point.nodes());
     object["more_nodes"] = point.more_nodes();
     object["jobs"] = Json::array();
     for (const std::uint32_t job : point.jobs()) object["jobs"].push_back(job);
@@ -46,6 +45,8 @@ Json change_object(const wire::ChangeReport& report, std::uint64_t start_ms) {
   object["phase_age_ms"] = report.ended() ? Json(nullptr) : Json(report.phase_age_ms());
   object["phase_left_ms"] =
       report.phase_left_ms() == 0 || report.ended() ? Json(nullptr) : Json(report.phase_left_ms());
+  object["phase_then"] =
+      report.then().empty() || report.ended() ? Json(nullptr) : Json(report.then());
   object["asked_by"] = report.asked_by();
   object["asked"] = report.asked();
   object["parked"] = Json::array();
@@ -93,6 +94,8 @@ std::string explain_json(const wire::ExplainReply& reply) {
       changes.push_back(change_object(one, reply.start_ms()));
     }
     return json_document({{"allocation", allocation_object(reply.allocation().allocation())},
+                          {"there", names_array(reply.allocation().there())},
+                          {"reserves", names_array(reply.allocation().reserves())},
                           {"jobs", std::move(jobs)},
                           {"changes", std::move(changes)},
                           {"now_ms", now_ms}});

@@ -189,6 +189,7 @@ TEST(ExplainText, OfAChange) {
   report.mutable_campaign()->set_age_ms(2'000);
   report.set_phase_age_ms(2'000);
   report.set_phase_left_ms(58'000);
+  report.set_then("fails");
   report.set_asked_by("request");
   report.set_asked("asked for by somebody");
   report.add_waits()->set_text("a report from v3");
@@ -197,7 +198,7 @@ TEST(ExplainText, OfAChange) {
   report.mutable_way(0)->set_at_ms(8'000);
   EXPECT_EQ(explain_text(reply),
             "grow 4 (allocation a3): v3\n"
-            "  starting for 2 s, begun 2 s ago; goes on or is given up in 58 s\n"
+            "  starting for 2 s, begun 2 s ago; fails, and is undone, if it takes 58 s more\n"
             "  asked for by somebody\n"
             "waits for\n"
             "  a report from v3\n"
@@ -209,6 +210,7 @@ TEST(ExplainText, OfAChange) {
   const auto json = nlohmann::json::parse(explain_json(reply));
   EXPECT_EQ(json["change"]["number"], 4);
   EXPECT_EQ(json["change"]["parked"][0], 7);
+  EXPECT_EQ(json["change"]["phase_then"], "fails");
   EXPECT_TRUE(json["change"]["outcome"].is_null());
   report.set_ended(true);
   report.mutable_end()->set_cause("lost");
@@ -222,8 +224,15 @@ TEST(ExplainText, OfAnAllocation) {
   wire::AllocationReport& report = *reply.mutable_allocation();
   report.mutable_allocation()->set_name("a1");
   EXPECT_EQ(explain_text(reply), "allocation a1: none of its nodes is there\n");
+  report.add_there("v1");
+  report.add_reserves("v1");
+  EXPECT_EQ(explain_text(reply),
+            "allocation a1: it brought no node, because v1 was there or coming already\n"
+            "  it reserves v1, which was everybody's before, and again when it ends\n");
+  EXPECT_EQ(nlohmann::json::parse(explain_json(reply))["reserves"][0], "v1");
   report.mutable_allocation()->add_nodes("v2");
   report.mutable_allocation()->add_managers("pool");
+  report.clear_reserves();
   EXPECT_THAT(explain_text(reply), HasSubstr("allocation a1: v2, granted by pool\n  no lease"));
   report.mutable_allocation()->mutable_lease()->set_left_ms(4'000);
   report.add_jobs(3);

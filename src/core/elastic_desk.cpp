@@ -75,6 +75,9 @@ void ElasticDesk::answer_begun(const Campaign& campaign, bool complete) {
   for (const auto& node : campaign.nodes) begun->add_nodes(node);
   begun->set_complete(complete);
   begun->set_lease_ms(lease_left_ms(campaign.allocation));
+  begun->set_number(campaign.number);
+  for (const auto& node : campaign.already) begun->add_already(node);
+  if (campaign.cut) *begun->mutable_cut() = *campaign.cut;
   reply(campaign.asker, std::move(out));
 }
 
@@ -110,6 +113,7 @@ std::string ElasticDesk::next_allocation() {
 
 CampaignId ElasticDesk::open(Campaign campaign) {
   const CampaignId id{++last_campaign_};
+  campaign.number = id.value();
   campaign.began_ms = now_ms_;
   const bool shrinks = campaign.kind == CampaignKind::kShrink;
   const auto what = say::change_words(shrinks, id.value(), campaign.nodes);
@@ -207,7 +211,7 @@ void ElasticDesk::handle(const NodesGranted& event) {
   if (asker.job && jobs_.waiting_for_nodes(*asker.job) == nullptr) {  // it has ended meanwhile
     give_back_at_once(event.nodes);
   } else {
-    begin_grow(asker, {event.nodes, event.lease}, ask.mapped().to);
+    begin_grow(asker, {event.nodes, event.lease, Trigger::kRequest, event.cut_by}, ask.mapped().to);
   }
 }
 
@@ -231,6 +235,12 @@ Status ElasticDesk::may_still_join(const Destination& to) const {
   return sessions_.may_join(to.there, allocation);
 }
 
+std::vector<std::string> ElasticDesk::node_names(const std::set<Rank>& ranks) const {
+  std::vector<std::string> out;
+  for (const Rank rank : ranks) out.push_back(roster_.nodes().at(rank).name);
+  return out;
+}
+
 // row:C5 nodes that have a daemon already are complete at once
 void ElasticDesk::begin_grow(const ChangeAsker& asker, Arrival arrival, const Destination& to) {
   auto& nodes = arrival.nodes;
@@ -241,18 +251,26 @@ void ElasticDesk::begin_grow(const ChangeAsker& asker, Arrival arrival, const De
   std::erase_if(nodes, [this](const auto& node) { return roster_.find(node.name) != nullptr; });
   Allocation allocation = to.allocation.value_or(everybodys());
   const bool extends = !allocation.id.empty();
-  if (!extends) allocation.id = next_allocation();
+  const auto awaited = living(to.awaited);
+  const bool complete = nodes.empty() && awaited.empty();
+  // row:C1 a process or tool is given an id in any case; for others it would mean nothing
+  const bool wants_id = !complete || to.allocation;
+  if (!extends && wants_id) allocation.id = next_allocation();
   Campaign campaign{.kind = CampaignKind::kGrow,
                     .asker = asker,
                     .allocation = allocation.id,
-                    .nodes = nodes.empty() ? to.there : names_of(nodes),
-                    .ranks = living(to.awaited),
+                    .nodes = complete        ? to.there
+                             : nodes.empty() ? node_names(awaited)
+                                             : names_of(nodes),
+                    .ranks = awaited,
                     .founds = !extends,
                     .trigger = arrival.trigger,
-                    .owners = owners_of(nodes)};
+                    .owners = owners_of(nodes),
+                    .already = node_names(awaited)};
   if (to.allocation && !extends) sessions_.make(allocation);
   campaign.taken = sessions_.join(to.there, allocation);
-  if (nodes.empty() && campaign.ranks.empty()) {
+  if (nodes.empty() && !extends && wants_id) note_barren(campaign);
+  if (complete) {
     if (asker.job) return answer_job(*asker.job, std::nullopt);
     return answer_begun(campaign, true);
   }
@@ -264,6 +282,7 @@ void ElasticDesk::begin_grow(const ChangeAsker& asker, Arrival arrival, const De
   campaign.to_start = std::move(nodes);
   ++counts_.grows;
   begin_lease(asker, campaign.allocation, arrival.lease);
+  campaign.cut = cut_of(arrival.lease.time_ms, arrival.cut_by);
   const CampaignId id = open(std::move(campaign));
   answer_begun(campaigns_.at(id), false);
   if (asker.job) answer_job(*asker.job, id);
@@ -345,6 +364,11 @@ void ElasticDesk::on_grow_failed(CampaignId id, ChangeFailure cause, const std::
   Campaign& campaign = campaigns_.at(id);
   go(id, campaign, Phase::kRollingBack);
   fail_grow(id, campaign, {cause, say::grow_failed(reason)}, reason);
+  for (auto& [number, other] : campaigns_) {
+    for (auto& [rank, leaver] : other.leavers) {
+      if (leaver.grow == id) leaver.fate = Fate::kNeverCame;
+    }
+  }
   fail_those_that_wait_for(campaigns_.at(id));
 }
 
@@ -356,27 +380,41 @@ void ElasticDesk::on_rolled_back(CampaignId id) {
 
 // ---- the end of a change ----
 
+std::string ElasticDesk::words_of_success(const Campaign& campaign) const {
+  const auto now = std::ranges::count_if(roster_.nodes(),
+                                         [](const auto& entry) { return entry.second.is_up(); });
+  const auto size = static_cast<std::size_t>(now);
+  if (campaign.kind == CampaignKind::kGrow) {
+    return campaign.owners.empty() ? say::others_have_come(campaign.nodes, size)
+                                   : say::grown(campaign.nodes, size);
+  }
+  say::Departures out;
+  for (const auto& [rank, leaver] : campaign.leavers) {
+    auto& names = leaver.fate == Fate::kLeaves              ? out.left
+                  : leaver.fate == Fate::kLeavesWithAnother ? out.left_already
+                  : leaver.fate == Fate::kNeverCame         ? out.never_came
+                                                            : out.lost;
+    names.push_back(leaver.name);
+  }
+  return say::shrunk(out, size);
+}
+
 void ElasticDesk::end(CampaignId id) {
   const Campaign campaign = std::move(campaigns_.extract(id).mapped());
   timers_.cancel(TimerKind::kChange, id.value());
   const bool shrinks = campaign.kind == CampaignKind::kShrink;
   const bool done = !campaign.outcome.failure;
-  const auto now = std::ranges::count_if(roster_.nodes(),
-                                         [](const auto& entry) { return entry.second.is_up(); });
-  const auto size = static_cast<std::size_t>(now);
-  const auto success =
-      shrinks ? say::shrunk(campaign.nodes, size) : say::grown(campaign.nodes, size);
-  const std::string text = done ? success : campaign.outcome.text;
+  const std::string text = done ? words_of_success(campaign) : campaign.outcome.text;
   const auto kind = shrinks ? (done ? EventKind::kShrinkDone : EventKind::kShrinkFailed)
                             : (done ? EventKind::kGrowDone : EventKind::kGrowFailed);
   events_.add_of_dvm(kind, say::first_line(text));
   notes_.add(Subsystem::kRas, done ? 1 : 0, "{}", say::first_line(text));
-  if (const auto& pmix = campaign.asker.pmix) return tell_of_end(*pmix, campaign, text);
   wire::ClientReply out;
   out.mutable_change_ended()->set_done(done);
   if (!done) out.mutable_change_ended()->set_cause(change_failure_name(*campaign.outcome.failure));
   out.mutable_change_ended()->set_text(text);
   remember(id, campaign, out.change_ended());
+  if (const auto& pmix = campaign.asker.pmix) return tell_of_end(*pmix, campaign, text);
   reply(campaign.asker, std::move(out));
 }
 

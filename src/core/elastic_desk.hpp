@@ -143,12 +143,20 @@ class ElasticDesk : public AllocationServices {
     std::vector<NodeRequest> nodes{};
     Lease lease{};
     Trigger trigger = Trigger::kRequest;
+    std::string cut_by{};  // the manager that granted less time than was asked for
   };
   struct Step {
     Phase phase;
     std::uint64_t at_ms;
   };
   using Owners = std::map<std::string, std::string>;  // by node, who granted it; empty: not known
+  // What becomes of a node that a shrink was asked to release.
+  enum class Fate : std::uint8_t { kLeaves, kLeavesWithAnother, kNeverCame, kLost };
+  struct Leaver {
+    std::string name{};
+    CampaignId grow{};  // that brings it, or has
+    Fate fate = Fate::kLeaves;
+  };
   struct Campaign {
     CampaignKind kind = CampaignKind::kGrow;
     ChangeAsker asker{};
@@ -170,6 +178,10 @@ class ElasticDesk : public AllocationServices {
     std::set<std::string> unanswered{};  // resource managers that were offered their share
     std::vector<Step> way{};             // the last one is where it is
     std::uint64_t until_ms = 0;          // its phase lasts no longer; 0: no limit
+    std::uint32_t number = 0;            // 0: it has not begun
+    std::map<Rank, Leaver> leavers{};    // of a shrink
+    std::vector<std::string> already{};  // come or leave already, with a change that came first
+    std::optional<wire::LeaseCut> cut{};
   };
   struct Ask {
     ChangeAsker asker;
@@ -191,6 +203,11 @@ class ElasticDesk : public AllocationServices {
     std::uint64_t ends_ms = 0;
     std::uint32_t warn_ms = 0;
     bool warned = false;
+  };
+  // An allocation that brought no node: what it named was there, or came with another change.
+  struct Barren {
+    std::string allocation{};
+    std::vector<std::string> nodes{};
   };
 
   [[nodiscard]] Status may_act() const;
@@ -238,9 +255,12 @@ class ElasticDesk : public AllocationServices {
   [[nodiscard]] std::set<Rank> living(const std::set<Rank>& ranks) const;
   bool advance(CampaignId id, Campaign& campaign);
   bool begin_starting(CampaignId id, Campaign& campaign);
+  [[nodiscard]] std::vector<std::string> node_names(const std::set<Rank>& ranks) const;
+  void note_barren(const Campaign& campaign);
   void fail_grow(CampaignId id, Campaign& campaign, Outcome outcome, const std::string& reason);
   void fail_those_that_wait_for(const Campaign& failed);
   bool begin_leaving(CampaignId id, Campaign& campaign);
+  void settle_fates(Campaign& campaign) const;
   void order(CampaignId id, Campaign& campaign);
   void have_left(CampaignId id, Campaign& campaign);
   void on_phase_timeout(CampaignId id, Campaign& campaign);
@@ -257,6 +277,8 @@ class ElasticDesk : public AllocationServices {
   // ---- leases ----
   void extend(const ChangeAsker& asker, const wire::GrowRequest& request);
   void begin_lease(const ChangeAsker& asker, const std::string& allocation, const Lease& lease);
+  // Nothing if no manager granted less than was asked for.
+  static std::optional<wire::LeaseCut> cut_of(std::uint32_t granted_ms, const std::string& manager);
   void arm_lease(const HeldLease& lease);
   void on_lease_timer(std::uint32_t number);
   void warn(const std::string& allocation, HeldLease& lease);
@@ -264,6 +286,7 @@ class ElasticDesk : public AllocationServices {
   [[nodiscard]] std::uint64_t lease_left_ms(const std::string& allocation) const;
 
   void end(CampaignId id);
+  [[nodiscard]] std::string words_of_success(const Campaign& campaign) const;
   void go(CampaignId id, Campaign& campaign, Phase phase);
   void enter(CampaignId id, Campaign& campaign, Phase phase, std::uint32_t limit_ms);
   void remember(CampaignId id, const Campaign& campaign, const wire::ChangeEnded& end);
@@ -273,6 +296,8 @@ class ElasticDesk : public AllocationServices {
                 wire::CampaignStatus& out) const;
   void describe_allocations(wire::StatusReply& out, std::uint64_t now_ms) const;
   [[nodiscard]] wire::ChangeReport report(CampaignId id, const Campaign& campaign) const;
+  // What it does when the time of its phase is over: a word for programs.
+  static const char* after_limit(const Campaign& campaign);
   void add_waits(CampaignId id, const Campaign& campaign, wire::ChangeReport& out) const;
   void add_waits_of_shrink(const Campaign& campaign, wire::ChangeReport& out) const;
 
@@ -290,6 +315,7 @@ class ElasticDesk : public AllocationServices {
   std::deque<JobId> extensions_;             // jobs that have not asked yet
   std::map<std::string, HeldLease> leases_;  // by allocation
   std::deque<wire::ChangeReport> past_;      // changes that have ended, the newest last
+  std::deque<Barren> barren_;                // the newest last
   std::uint32_t last_ask_ = 0;
   std::uint32_t last_campaign_ = kFirstStart.value();
   std::uint32_t last_allocation_ = 0;

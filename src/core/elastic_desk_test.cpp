@@ -183,7 +183,12 @@ TEST(ElasticDesk, NodesThatAreThereAlreadyAreCompleteAtOnce) {
   const auto actions = rig.request(kAsker, std::move(message));
   ASSERT_EQ(begun(actions).size(), 1U);
   EXPECT_TRUE(begun(actions)[0].complete());
+  EXPECT_EQ(begun(actions)[0].allocation(), "") << "nothing came that it could stand for";
+  EXPECT_EQ(begun(actions)[0].number(), 0U);
   EXPECT_TRUE(rig.head.elastic().idle());
+  rig.begin_grow(1);
+  EXPECT_EQ(begun(rig.seen).back().allocation(), "a1");
+  EXPECT_EQ(begun(rig.seen).back().number(), 2U);
 }
 
 // row:E14
@@ -227,7 +232,25 @@ TEST_F(GrowOfTheSameNode, IsDoneWhenTheOtherIs) {
   v2_comes();
   ASSERT_EQ(outcomes(rig.seen).size(), 2U);
   EXPECT_TRUE(outcomes(rig.seen)[0].done() && outcomes(rig.seen)[1].done());
+  EXPECT_EQ(outcomes(rig.seen)[0].text(), "grown by 1 node: v2; the DVM has 2 now");
+  EXPECT_EQ(outcomes(rig.seen)[1].text(), "v2 has come with another grow; the DVM has 2 now");
   EXPECT_TRUE(rig.head.elastic().idle());
+}
+
+TEST_F(GrowOfTheSameNode, SaysWhatComesAlreadyAndThatItBroughtNothing) {
+  ask_again(false);
+  const auto report = rig.head.elastic().explain_allocation("a2");
+  ASSERT_TRUE(report);
+  EXPECT_THAT(report->there(), ElementsAre("v2"));
+  EXPECT_EQ(report->changes_size(), 1);
+  wire::ClientRequest message;
+  for (const char* node : {"v1", "v2", "v3"}) message.mutable_grow()->add_hosts()->set_node(node);
+  rig.request(10, std::move(message));
+  rig.grant(2, 1);
+  ASSERT_EQ(begun(rig.seen).size(), 1U);
+  EXPECT_THAT(begun(rig.seen)[0].nodes(), ElementsAre("v3"));
+  EXPECT_THAT(begun(rig.seen)[0].already(), ElementsAre("v2"));
+  EXPECT_THAT(rig.head.elastic().explain_allocation("a3")->there(), IsEmpty());
 }
 
 // row:E14 row:C3

@@ -32,6 +32,15 @@ void ElasticDesk::arm_lease(const HeldLease& lease) {
       TimerKind::kLease, static_cast<std::uint32_t>(std::min(left_ms, kFarthestMs)), lease.number));
 }
 
+std::optional<wire::LeaseCut> ElasticDesk::cut_of(std::uint32_t granted_ms,
+                                                  const std::string& manager) {
+  if (manager.empty()) return std::nullopt;
+  wire::LeaseCut out;
+  out.set_granted_ms(granted_ms);
+  out.set_manager(manager);
+  return out;
+}
+
 // Of these nodes those that do not leave already.
 std::set<Rank> ElasticDesk::staying(const std::string& allocation) const {
   std::set<Rank> out;
@@ -120,9 +129,12 @@ void ElasticDesk::handle(const TimeGranted& event) {
   arm_lease(lease);
   events_.add_of_dvm(EventKind::kLeaseExtended,
                      say::lease_extended(allocation, lease.ends_ms - now_ms_));
-  std::vector<std::string> nodes;
-  for (const Rank rank : staying(allocation)) nodes.push_back(roster_.nodes().at(rank).name);
-  answer_begun({.asker = asker, .allocation = allocation, .nodes = std::move(nodes)}, true);
+  auto nodes = node_names(staying(allocation));
+  answer_begun({.asker = asker,
+                .allocation = allocation,
+                .nodes = std::move(nodes),
+                .cut = cut_of(event.time_ms, event.cut_by)},
+               true);
 }
 
 }  // namespace tide::core

@@ -73,7 +73,24 @@ TEST_F(Leased, WhatIsAskedForIsAWishAndTheGrantIsTold) {
   grant(asked[0].ask, 3, {4'000, 0});
   ASSERT_EQ(begun(rig.seen).size(), 1U);
   EXPECT_EQ(begun(rig.seen)[0].lease_ms(), 4'000U);
+  EXPECT_FALSE(begun(rig.seen)[0].has_cut()) << "no manager said so";
   EXPECT_EQ(rig.head.status(0, rig.now_ms).allocations(1).lease().left_ms(), 4'000U);
+}
+
+TEST_F(Leased, WhoGrantsLessThanIsAskedForIsTold) {
+  const auto asked = all_of<AskForNodes>(rig.ask(1));
+  rig.seen.clear();
+  rig.on(NodesGranted{
+      asked.at(0).ask, {{"v3", HeadRig::kSlots, HeadRig::incarnation(3)}}, {4'000, 0}, "pool"});
+  ASSERT_EQ(begun(rig.seen).size(), 1U);
+  EXPECT_EQ(begun(rig.seen)[0].cut().granted_ms(), 4'000U);
+  EXPECT_EQ(begun(rig.seen)[0].cut().manager(), "pool");
+  const auto more = all_of<AskForTime>(extend("a1", 90'000));
+  rig.seen.clear();
+  rig.on(TimeGranted{more.at(0).ask, 20'000, "pool"});
+  ASSERT_EQ(begun(rig.seen).size(), 1U);
+  EXPECT_EQ(begun(rig.seen)[0].lease_ms(), kTimeMs + 20'000);
+  EXPECT_EQ(begun(rig.seen)[0].cut().granted_ms(), 20'000U);
 }
 
 // row:E17 row:R16 a warning changes nothing by itself

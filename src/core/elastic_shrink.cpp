@@ -115,9 +115,11 @@ void ElasticDesk::begin_shrink(const ChangeAsker& asker, Choice choice, std::str
                     .ends = std::move(choice.ends),
                     .trigger = trigger};
   for (const Rank rank : campaign.ranks) {
-    campaign.nodes.push_back(roster_.nodes().at(rank).name);
+    const Node& node = roster_.nodes().at(rank);
+    campaign.nodes.push_back(node.name);
+    campaign.leavers.emplace(rank, Leaver{node.name, node.campaign});
+    if (node.state >= NodeState::kLeaving) campaign.already.push_back(node.name);
   }
-  ++counts_.shrinks;
   const CampaignId id = open(std::move(campaign));
   answer_begun(campaigns_.at(id), false);
 }
@@ -167,6 +169,14 @@ bool ElasticDesk::advance(CampaignId id, Campaign& campaign) {
   }
 }
 
+// What is not its own to let go: gone before it could begin, or leaving already.
+void ElasticDesk::settle_fates(Campaign& campaign) const {
+  for (auto& [rank, leaver] : campaign.leavers) {
+    if (leaver.fate != Fate::kLeaves || campaign.own.contains(rank)) continue;
+    leaver.fate = roster_.nodes().contains(rank) ? Fate::kLeavesWithAnother : Fate::kLost;
+  }
+}
+
 // row:E20 what an unfinished grow brings can leave when that has ended; what leaves already leaves
 // with the shrink that came first
 bool ElasticDesk::begin_leaving(CampaignId id, Campaign& campaign) {
@@ -177,6 +187,8 @@ bool ElasticDesk::begin_leaving(CampaignId id, Campaign& campaign) {
     if (node.state < NodeState::kUp) return false;
     if (node.is_up()) campaign.own.insert(rank);
   }
+  settle_fates(campaign);
+  if (!campaign.own.empty()) ++counts_.shrinks;
   for (const Rank rank : campaign.own) {
     const Node& node = roster_.nodes().at(rank);
     campaign.owners.emplace(node.name, node.manager);
@@ -208,6 +220,10 @@ void ElasticDesk::order(CampaignId id, Campaign& campaign) {
 void ElasticDesk::on_departed(const Node& node) {
   for (auto& [id, campaign] : campaigns_) {
     if (campaign.kind == CampaignKind::kGrow || campaign.ranks.erase(node.rank) == 0) continue;
+    // One that has not begun yet had nothing to do with it.
+    if (campaign.phase == Phase::kWaiting) {
+      campaign.leavers.at(node.rank).fate = Fate::kLeavesWithAnother;
+    }
     tell(campaign, say::node_has_left(node.name, campaign.ranks.size()));
   }
 }

@@ -263,17 +263,84 @@ TEST(ElasticDesk, WhatAnUnfinishedGrowBringsLeavesWhenThatHasEnded) {
   EXPECT_THAT(rig.names(), ElementsAre("v1"));
 }
 
+// What was said of each change that has ended, in this order.
+std::vector<std::string> words(const ElasticRig& rig) {
+  std::vector<std::string> out;
+  for (const auto& outcome : outcomes(rig.seen)) {
+    EXPECT_TRUE(outcome.done());
+    out.push_back(outcome.text());
+  }
+  return out;
+}
+
 // row:E20
-TEST(ElasticDesk, ANodeThatLeavesAlreadyIsOrderedOnce) {
-  ElasticRig rig(2);
+TEST(ElasticDesk, ANodeThatLeavesAlreadyIsOrderedAndCountedOnce) {
+  ElasticRig rig(3);
   rig.release({"v2"});
   rig.release({"v2"}, 8);
-  EXPECT_EQ(orders_to_leave(rig.seen).size(), 1U);
+  rig.release({"v2", "v3"}, 10);
+  ASSERT_EQ(begun(rig.seen).size(), 3U);
+  EXPECT_THAT(begun(rig.seen)[0].already(), IsEmpty());
+  EXPECT_THAT(begun(rig.seen)[1].already(), ElementsAre("v2"));
+  EXPECT_THAT(begun(rig.seen)[2].already(), ElementsAre("v2"));
+  EXPECT_EQ(begun(rig.seen)[2].number(), 4U);
+  EXPECT_EQ(orders_to_leave(rig.seen).size(), 2U);
   rig.on(DaemonExited{Rank(2), "ended"});
+  rig.on(DaemonExited{Rank(3), "ended"});
   for (const auto& returned : all_of<ReturnNodes>(rig.seen)) {
     rig.answer(returned);
   }
-  EXPECT_EQ(outcomes(rig.seen).size(), 2U);
+  EXPECT_THAT(words(rig),
+              ElementsAre("shrunk by 1 node: v2; the DVM has 1 now",
+                          "v2 was leaving already, and has left; the DVM has 1 now",
+                          "shrunk by 1 node: v3; v2 was leaving already, and has left; the DVM has "
+                          "1 now"));
+  EXPECT_EQ(rig.head.elastic().counts().shrinks, 2U) << "what let nobody go is none";
+}
+
+// row:E20
+TEST(ElasticDesk, ANodeThatLeftWhileTheShrinkWaitedWasNotItsOwn) {
+  ElasticRig rig(3);
+  const auto first = rig.begin_grow(1);
+  rig.release({"v2", "v3", "v4"}, 8);
+  rig.release({"v2"}, 10);
+  rig.on(DaemonExited{Rank(2), "ended"});
+  rig.give_back();
+  rig.on(DaemonExited{Rank(3), "killed"});
+  rig.report_of(first, 2);
+  rig.attach_at(first);
+  rig.acknowledge(1);
+  rig.seen.clear();
+  rig.on(DaemonExited{Rank(first), "ended"});
+  rig.give_back();
+  EXPECT_THAT(words(rig),
+              ElementsAre("shrunk by 1 node: v4; v2 was leaving already, and has left; v3 was lost "
+                          "before; the DVM has 1 now"));
+  EXPECT_EQ(rig.head.elastic().counts().shrinks, 2U);
+}
+
+// row:E20
+TEST(ElasticDesk, ANodeWhoseGrowFailsNeverCame) {
+  ElasticRig rig(2);
+  const auto first = rig.begin_grow(1);
+  rig.release({"v3"}, 8);
+  rig.release({"v2", "v3"}, 10);
+  rig.on(DaemonLaunchFailed{Rank(first), "no"});
+  rig.seen.clear();
+  rig.on(DaemonExited{Rank(2), "ended"});
+  for (const std::uint32_t number : {2U, 3U, 4U}) {
+    rig.on(ReturnAnswered{number, "pool", ReturnVerdict::kTaken});
+  }
+  const auto all = outcomes(rig.seen);
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_FALSE(all[0].done()) << "the grow";
+  EXPECT_TRUE(all[1].done() && all[2].done()) << "they are not there";
+  EXPECT_EQ(all[1].text(),
+            "v3 never came, because the grow that was to bring it failed; the DVM has 1 now");
+  EXPECT_EQ(all[2].text(),
+            "shrunk by 1 node: v2; v3 never came, because the grow that was to bring it failed; "
+            "the DVM has 1 now");
+  EXPECT_EQ(rig.head.elastic().counts().shrinks, 1U);
 }
 
 // row:S11

@@ -166,10 +166,36 @@ Result<wire::AllocationReport> ElasticDesk::explain_allocation(const std::string
   for (const auto& [id, campaign] : campaigns_) {
     if (campaign.allocation == name) *out.add_changes() = report(id, campaign);
   }
-  if (out.allocation().nodes().empty() && out.changes().empty()) {
-    return say::no_such_allocation_to_explain(name);
+  for (const auto& one : barren_) {
+    if (one.allocation != name) continue;
+    for (const auto& node : one.nodes) out.add_there(node);
   }
+  if (const Allocation* known = sessions_.find(name)) {
+    for (const auto& node : node_names(sessions_.nodes_of(*known).taken)) out.add_reserves(node);
+  }
+  const bool nothing = out.allocation().nodes().empty() && out.changes().empty() &&
+                       out.there().empty() && out.reserves().empty();
+  if (nothing) return say::no_such_allocation_to_explain(name);
   return out;
+}
+
+// Its id was given to who asked, who may ask what it means.
+void ElasticDesk::note_barren(const Campaign& campaign) {
+  barren_.push_back({campaign.allocation, campaign.nodes});
+  if (barren_.size() > kPastChanges) barren_.pop_front();
+}
+
+const char* ElasticDesk::after_limit(const Campaign& campaign) {
+  if (campaign.until_ms == 0) return "";
+  switch (campaign.phase) {
+    case Phase::kStarting:
+    case Phase::kWiring:
+      return "fails";
+    case Phase::kDeparting:
+      return campaign.hurried ? "goes-on" : "force";
+    default:
+      return "goes-on";
+  }
 }
 
 wire::ChangeReport ElasticDesk::report(CampaignId id, const Campaign& campaign) const {
@@ -177,6 +203,7 @@ wire::ChangeReport ElasticDesk::report(CampaignId id, const Campaign& campaign) 
   describe(id, campaign, now_ms_, *out.mutable_campaign());
   out.set_phase_age_ms(between(campaign.way.back().at_ms, now_ms_));
   out.set_phase_left_ms(between(now_ms_, campaign.until_ms));
+  out.set_then(after_limit(campaign));
   out.set_asked_by(kTriggers.at(static_cast<std::size_t>(campaign.trigger)));
   switch (campaign.trigger) {
     case Trigger::kRequest:
@@ -264,6 +291,7 @@ void ElasticDesk::remember(CampaignId id, const Campaign& campaign, const wire::
   auto out = report(id, campaign);
   out.clear_waits();
   out.clear_parked();
+  out.clear_then();
   out.set_ended(true);
   const bool by_somebody = campaign.trigger == Trigger::kRequest && !campaign.asker.job;
   if (by_somebody) out.set_asked(say::asked_by_somebody());

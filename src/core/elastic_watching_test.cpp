@@ -45,6 +45,7 @@ TEST(ElasticWatching, AGrowIsExplainedInEveryPhase) {
   EXPECT_EQ(report.campaign().phase(), "starting");
   EXPECT_EQ(report.phase_age_ms(), 1'000U);
   EXPECT_EQ(report.phase_left_ms(), 59'000U);
+  EXPECT_EQ(report.then(), "fails");
   EXPECT_EQ(report.asked_by(), "request");
   EXPECT_THAT(report.parked(), ElementsAre(1U));
   ASSERT_EQ(report.waits_size(), 1);
@@ -73,6 +74,7 @@ TEST(ElasticWatching, AGrowThatFailedSaysWhy) {
   rig.report_of(first, 2);
   rig.on(DaemonLaunchFailed{Rank(first + 1), "no such file"});
   EXPECT_EQ(report_of(rig, 2).waits(0).kind(), "rollback");
+  EXPECT_EQ(report_of(rig, 2).then(), "") << "the roster sees to it";
   rig.on(DaemonExited{Rank(first), "ended"});
   EXPECT_EQ(report_of(rig, 2).waits(0).kind(), "manager");
   rig.give_back();
@@ -88,6 +90,7 @@ TEST(ElasticWatching, AShrinkNamesTheProcessThatDoesNotEnd) {
   rig.release({"v2"});
   auto report = report_of(rig, 2);
   EXPECT_EQ(report.campaign().phase(), "processes");
+  EXPECT_EQ(report.then(), "goes-on");
   ASSERT_EQ(report.waits_size(), 2);
   EXPECT_EQ(report.waits(1).kind(), "process");
   EXPECT_THAT(report.waits(1).text(), HasSubstr("process 1 of job 1 to end, on v2 (process "));
@@ -99,8 +102,10 @@ TEST(ElasticWatching, AShrinkNamesTheProcessThatDoesNotEnd) {
   EXPECT_EQ(report.waits(0).kind(), "departure");
   EXPECT_THAT(report.waits(0).text(), HasSubstr("the daemon on v2"));
   EXPECT_EQ(report.phase_left_ms(), 10'000U);
+  EXPECT_EQ(report.then(), "force");
   rig.fire(TimerKind::kChange, 2);
   EXPECT_THAT(report_of(rig, 2).waits(0).text(), HasSubstr("by force"));
+  EXPECT_EQ(report_of(rig, 2).then(), "goes-on");
   rig.on(DaemonExited{Rank(2), "ended"});
   rig.give_back();
   EXPECT_THAT(phases(report_of(rig, 2)),

@@ -216,10 +216,12 @@ struct NodesGranted {  // answers AskForNodes
   std::uint32_t ask = 0;
   std::vector<NodeRequest> nodes;
   Lease lease = {};
+  std::string cut_by = {};  // the manager that granted less time than was asked for
 };
 struct TimeGranted {  // answers AskForTime: so much longer
   std::uint32_t ask = 0;
   std::uint32_t time_ms = 0;
+  std::string cut_by = {};  // as above
 };
 struct NodesRefused {  // answers AskForNodes and AskForTime
   std::uint32_t ask = 0;

@@ -67,6 +67,42 @@ TEST_F(Reservations, ThatBroughtNoNodeEndAtOnceAndTheirNodesStay) {
   EXPECT_EQ(nodes_of_a_job(4), (std::set<std::uint32_t>{1, 2}));
 }
 
+// row:C1 row:R5 the id that was given means something to who looks
+TEST_F(Reservations, AreExplained) {
+  const auto id = reserve({"v2"});
+  auto report = rig.head.elastic().explain_allocation(id);
+  ASSERT_TRUE(report);
+  EXPECT_THAT(report->there(), ElementsAre("v2"));
+  EXPECT_THAT(report->reserves(), ElementsAre("v2"));
+  release(id);
+  report = rig.head.elastic().explain_allocation(id);
+  ASSERT_TRUE(report) << "one that is over, too";
+  EXPECT_THAT(report->there(), ElementsAre("v2"));
+  EXPECT_THAT(report->reserves(), IsEmpty());
+  const auto shares = ask(shared(wants(AllocationRequest::NEW, 0, {"v1"})));
+  const auto other = answers(shares).at(0).allocation().allocation();
+  EXPECT_NE(other, "");
+  report = rig.head.elastic().explain_allocation(other);
+  ASSERT_TRUE(report);
+  EXPECT_THAT(report->there(), ElementsAre("v1"));
+  EXPECT_THAT(report->reserves(), IsEmpty());
+}
+
+// What brought its own nodes is not said to have brought none, whatever it takes later.
+TEST_F(Reservations, AreExplainedByWhatTheyBroughtAndTook) {
+  const auto id = granted(wants(AllocationRequest::NEW, 1), 1).allocation();
+  complete_grow(3, 1, 2);
+  ask(about(wants(AllocationRequest::EXTEND, 0, {"v2"}), id));
+  const auto report = rig.head.elastic().explain_allocation(id);
+  ASSERT_TRUE(report);
+  EXPECT_THAT(report->allocation().nodes(), ElementsAre("v3"));
+  EXPECT_THAT(report->there(), IsEmpty());
+  EXPECT_THAT(report->reserves(), ElementsAre("v2"));
+  ASSERT_EQ(report->changes_size(), 1) << "also one that a tool asked for";
+  EXPECT_TRUE(report->changes(0).end().done());
+  EXPECT_TRUE(rig.head.elastic().explain_change(2));
+}
+
 // row:R3
 TEST_F(Reservations, AreNewEachTimeAndKeepWhatTheyHave) {
   const auto first = reserve({"v1"});

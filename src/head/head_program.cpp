@@ -204,7 +204,8 @@ NodeSupply::View HeadProgram::view_of_nodes() const {
 void HeadProgram::ask_for_nodes(const core::AskForNodes& action) {
   auto granted = supply_.grant(action, view_of_nodes());
   if (granted) {
-    host_.post(core::NodesGranted{action.ask, std::move(granted->nodes), granted->lease});
+    host_.post(core::NodesGranted{action.ask, std::move(granted->nodes), granted->lease,
+                                  std::move(granted->cut_by)});
   } else {
     host_.post(core::NodesRefused{action.ask, granted.error()});
   }
@@ -218,19 +219,23 @@ void HeadProgram::return_nodes(const core::ReturnNodes& action) {
   host_.post(core::ReturnAnswered{action.number, action.manager, verdict});
 }
 
-Status HeadProgram::carry_out(const wire::PoolOrder& order) {
+Result<wire::PoolAnswer> HeadProgram::carry_out(const wire::PoolOrder& order) {
   if (!core_.elastic().enabled()) return say::not_elastic();
   if (!core_.roster().ready()) return say::dvm_not_ready_to_change();
+  wire::PoolAnswer out;
   if (order.reclaim()) {
     auto nodes = supply_.reclaim(order, view_of_nodes());
     if (!nodes) return nodes.error();
+    for (const auto& name : *nodes) out.add_nodes(name);
     host_.post(core::NodesReclaimed{std::move(*nodes), say::reclaimed_by_pool()});
   } else {
     auto nodes = supply_.push(order, view_of_nodes());
     if (!nodes) return nodes.error();
+    for (const auto& node : nodes->nodes) out.add_nodes(node.name);
+    out.set_lease_ms(nodes->lease.time_ms);
     host_.post(core::NodesPushed{std::move(nodes->nodes), nodes->lease});
   }
-  return ok_status();
+  return out;
 }
 
 // ---- actions ----
@@ -254,7 +259,8 @@ void HeadProgram::perform(core::Action action) {
         } else if constexpr (std::is_same_v<T, core::AskForNodes>) {
           ask_for_nodes(a);
         } else if constexpr (std::is_same_v<T, core::AskForTime>) {
-          host_.post(core::TimeGranted{a.ask, supply_.more_time(a)});
+          const auto more = supply_.more_time(a);
+          host_.post(core::TimeGranted{a.ask, more.time_ms, more.cut_by});
         } else if constexpr (std::is_same_v<T, core::ReturnNodes>) {
           return_nodes(a);
         } else if constexpr (std::is_same_v<T, core::EndDaemon>) {
@@ -330,7 +336,7 @@ void HeadProgram::reply_from_rim(const core::ReplyFromRim& action) {
     }
   } else if (action.request.has_pool()) {
     if (const auto done = carry_out(action.request.pool()); done) {
-      reply.mutable_done();
+      *reply.mutable_pool() = *done;
     } else {
       set_error(done.error(), reply);
     }

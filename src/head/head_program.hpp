@@ -66,7 +66,7 @@ class HeadProgram : private rim::RimEffects,
   [[nodiscard]] NodeSupply::View view_of_nodes() const;
   void ask_for_nodes(const core::AskForNodes& action);
   void return_nodes(const core::ReturnNodes& action);
-  Status carry_out(const wire::PoolOrder& order);
+  Result<wire::PoolAnswer> carry_out(const wire::PoolOrder& order);
   void announce_ready(const core::AnnounceReady& action);
   void describe_dvm(std::uint32_t nodes, std::uint32_t slots);
   void reply_from_rim(const core::ReplyFromRim& action);

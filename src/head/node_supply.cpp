@@ -109,6 +109,8 @@ Result<NodeSupply::Granted> NodeSupply::grant(std::uint32_t count, const Words& 
   Granted out;
   for (const auto& [manager, part] : *parts) {
     const core::Lease lease = manager->lease(wish);
+    const bool first_cut = out.cut_by.empty() || lease.time_ms < out.lease.time_ms;
+    if (lease.time_ms < wish.time_ms && first_cut) out.cut_by = manager->name();
     out.lease = out.nodes.empty() ? lease : both(out.lease, lease);
     for (const auto& host : part) {
       out.nodes.push_back(node_request(places_.add(host)));
@@ -165,11 +167,13 @@ Result<std::vector<std::string>> NodeSupply::reclaim(const wire::PoolOrder& orde
   return pool_.reclaim(order.count(), named, view.staying);
 }
 
-std::uint32_t NodeSupply::more_time(const core::AskForTime& ask) const {
-  std::uint32_t out = ask.time_ms;
+NodeSupply::MoreTime NodeSupply::more_time(const core::AskForTime& ask) const {
+  MoreTime out{.time_ms = ask.time_ms};
   for (const auto& name : ask.managers) {
-    if (const auto* manager = find(name))
-      out = std::min(out, manager->lease({ask.time_ms}).time_ms);
+    const auto* manager = find(name);
+    if (manager == nullptr) continue;
+    const auto granted_ms = manager->lease({ask.time_ms}).time_ms;
+    if (granted_ms < out.time_ms) out = {granted_ms, name};
   }
   return out;
 }

@@ -32,6 +32,11 @@ class NodeSupply {
   struct Granted {
     std::vector<core::NodeRequest> nodes;
     core::Lease lease;
+    std::string cut_by{};  // the manager that grants less time than is wished; empty: none
+  };
+  struct MoreTime {
+    std::uint32_t time_ms = 0;
+    std::string cut_by{};  // as above
   };
 
   // Hosts that are named later are added to `places`, which has to stay.
@@ -46,7 +51,7 @@ class NodeSupply {
   [[nodiscard]] Result<std::vector<std::string>> reclaim(const wire::PoolOrder& order,
                                                          const View& view) const;
   // How much longer the nodes of these managers may stay: as long as each of them allows.
-  [[nodiscard]] std::uint32_t more_time(const core::AskForTime& ask) const;
+  [[nodiscard]] MoreTime more_time(const core::AskForTime& ask) const;
   void note_started(std::span<const std::string> nodes);
   core::ReturnVerdict take_back(const core::ReturnNodes& order);
 

@@ -127,12 +127,18 @@ TEST(NodeSupply, TheShortestLeaseHolds) {
   const NodeSupply::View view{{"here"}, {"here"}};
   auto both = by_name("node7,node2");
   both.wish = {60'000, 200};
-  EXPECT_EQ(supply.grant(both, view)->lease, (core::Lease{10'000, 200}));
+  const auto cut = supply.grant(both, view);
+  EXPECT_EQ(cut->lease, (core::Lease{10'000, 200}));
+  EXPECT_EQ(cut->cut_by, "pool");
   auto stranger = by_name("node8");
   stranger.wish = {60'000, 200};
-  EXPECT_EQ(supply.grant(stranger, view)->lease, (core::Lease{60'000, 200}));
-  EXPECT_EQ(supply.more_time({1, {"hosts"}, 60'000}), 60'000U);
-  EXPECT_EQ(supply.more_time({1, {"hosts", "pool"}, 60'000}), 10'000U);
+  const auto whole = supply.grant(stranger, view);
+  EXPECT_EQ(whole->lease, (core::Lease{60'000, 200}));
+  EXPECT_EQ(whole->cut_by, "");
+  EXPECT_EQ(supply.more_time({1, {"hosts"}, 60'000}).time_ms, 60'000U);
+  EXPECT_EQ(supply.more_time({1, {"hosts"}, 60'000}).cut_by, "");
+  EXPECT_EQ(supply.more_time({1, {"hosts", "pool"}, 60'000}).time_ms, 10'000U);
+  EXPECT_EQ(supply.more_time({1, {"hosts", "pool"}, 60'000}).cut_by, "pool");
 }
 
 // row:E1 a job may name others also where the DVM is not elastic

@@ -55,6 +55,24 @@ std::string waits_for_wiring() {
   return "every daemon, old and new, to acknowledge the new nodes";
 }
 
+std::string after_limit(std::string_view then, std::string_view left) {
+  if (then == "fails") return fmt::format("fails, and is undone, if it takes {} more", left);
+  if (then == "force") {
+    return fmt::format("ends by force what has not left, if it takes {} more", left);
+  }
+  return fmt::format("goes on without what it waits for, if it takes {} more", left);
+}
+
+std::string brought_nothing(std::span<const std::string> nodes) {
+  return fmt::format("it brought no node, because {} {} there or coming already", name_list(nodes),
+                     nodes.size() == 1 ? "was" : "were");
+}
+
+std::string reserves_what_was_there(std::span<const std::string> nodes) {
+  return fmt::format("it reserves {}, which {} everybody's before, and again when it ends",
+                     name_list(nodes), nodes.size() == 1 ? "was" : "were");
+}
+
 std::string waits_for_rollback() {
   return "daemons to end that were started before it failed";
 }
@@ -127,6 +145,12 @@ std::string lease_warning(std::string_view allocation, std::uint64_t left_ms) {
 std::string lease_extended(std::string_view allocation, std::uint64_t left_ms) {
   return fmt::format("the lease of allocation {} is prolonged: it ends in {}", allocation,
                      human_duration_ms(left_ms));
+}
+
+std::string lease_is_cut(std::uint64_t asked_ms, std::uint64_t granted_ms,
+                         std::string_view manager) {
+  return fmt::format("{} was asked for, and resource manager {} grants {} at a time at most",
+                     human_duration_ms(asked_ms), manager, human_duration_ms(granted_ms));
 }
 
 std::string lease_ended(std::string_view allocation) {

@@ -24,6 +24,12 @@ std::string asked_by_lease(std::string_view allocation);
 // `pid` 0: it is not known to have been started.
 std::string waits_for_report(std::string_view node, std::uint32_t pid);
 std::string waits_for_wiring();
+// What the change does when its phase takes so much longer; `then` is "fails", "force" or
+// "goes-on".
+std::string after_limit(std::string_view then, std::string_view left);
+// Of an allocation that started no daemon: the DVM had these, or another change was bringing them.
+std::string brought_nothing(std::span<const std::string> nodes);
+std::string reserves_what_was_there(std::span<const std::string> nodes);
 std::string waits_for_rollback();
 std::string waits_for_grow_of(std::string_view node, std::uint32_t grow);
 std::string waits_for_process(std::uint32_t rank, std::uint32_t job, std::string_view node,
@@ -40,6 +46,9 @@ Error not_to_be_explained(std::string_view text);
 // ---- leases ----
 std::string lease_warning(std::string_view allocation, std::uint64_t left_ms);
 std::string lease_extended(std::string_view allocation, std::uint64_t left_ms);
+// Behind what was granted.
+std::string lease_is_cut(std::uint64_t asked_ms, std::uint64_t granted_ms,
+                         std::string_view manager);
 std::string lease_ended(std::string_view allocation);
 // Of a grow that has begun.
 std::string lease_of_grow(std::uint64_t time_ms);

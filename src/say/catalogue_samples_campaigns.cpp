@@ -21,6 +21,11 @@ void add_explained(Page& page) {
   SAMPLE(waits_for_report, "v3", 6671);
   SAMPLE(waits_for_wiring);
   SAMPLE(waits_for_rollback);
+  SAMPLE(after_limit, "fails", "59 s");
+  SAMPLE(after_limit, "force", "9 s");
+  SAMPLE(after_limit, "goes-on", "8 s");
+  SAMPLE(brought_nothing, kTwo);
+  SAMPLE(reserves_what_was_there, kTwo);
   SAMPLE(waits_for_grow_of, "v3", 2);
   SAMPLE(waits_for_process, 0, 7, "v3", 8016);
   SAMPLE(waits_for_rest_of_jobs, std::vector<std::string>{"tide-vm-6655-e451885e@7"});
@@ -40,6 +45,7 @@ void add_explained(Page& page) {
 void add_leases(Page& page) {
   SAMPLE(lease_warning, "a1", 30'000);
   SAMPLE(lease_extended, "a1", 630'000);
+  SAMPLE(lease_is_cut, 3'600'000, 600'000, "pool");
   SAMPLE(lease_ended, "a1");
   SAMPLE(lease_of_grow, 300'000);
   SAMPLE(extend_by_what);

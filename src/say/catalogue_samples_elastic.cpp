@@ -12,6 +12,7 @@ namespace {
 constexpr const char* kJob = "tide-vm-6655-e451885e@7";
 const std::vector<std::string> kTwo = {"v3", "v4"};
 const std::vector<std::string> kOne = {"v4"};
+const std::vector<std::string> kOther = {"v5"};
 const std::vector<std::string> kNone;
 
 void add_refusals(Page& page) {
@@ -39,7 +40,11 @@ void add_progress(Page& page) {
   SAMPLE(node_has_left, "v3", 1);
   SAMPLE(node_has_left, "v4", 0);
   SAMPLE(grown, kTwo, 4);
-  SAMPLE(shrunk, kTwo, 2);
+  SAMPLE(others_have_come, kOne, 4);
+  SAMPLE(shrunk, Departures{kTwo}, 2);
+  SAMPLE(shrunk, Departures{.left_already = kOne}, 2);
+  SAMPLE(shrunk, Departures{.never_came = kTwo}, 2);
+  SAMPLE(shrunk, (Departures{{"v3"}, {"v4"}, {"v5"}, {"v6"}}), 2);
   SAMPLE(grow_rolled_back);
   SAMPLE(grow_failed, "node v4 could not be started: failpoint");
   SAMPLE(shrink_failed, "the order to leave does not fit");
@@ -93,9 +98,17 @@ void add_commands(Page& page) {
   SAMPLE(change_of_nothing, "tide shrink", true);
   SAMPLE(change_by_two, "--count", "--host");
   SAMPLE(names_of_nodes_only, "v3:2", "--host");
-  SAMPLE(change_begun, false, kTwo, "a1");
-  SAMPLE(change_begun, true, kOne, "a2");
+  SAMPLE(change_begun, false, kTwo, "a1", kNone);
+  SAMPLE(change_begun, false, kTwo, "a1", kOther);
+  SAMPLE(change_begun, true, kOne, "a2", kNone);
+  SAMPLE(change_begun, true, kNone, "a3", kOne);
   SAMPLE(nothing_to_change, kTwo);
+  SAMPLE(allocation_is_over, "a1");
+  SAMPLE(change_goes_on, false, 4);
+  SAMPLE(change_goes_on, true, 0);
+  SAMPLE(pool_gives, kTwo, 0);
+  SAMPLE(pool_gives, kOne, 600'000);
+  SAMPLE(pool_takes_back, kTwo);
   SAMPLE(change_outcome_unknown, "the DVM closed the connection");
 }
 

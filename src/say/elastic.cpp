@@ -119,9 +119,31 @@ std::string grown(std::span<const std::string> nodes, std::size_t now) {
                      names(nodes), now);
 }
 
-std::string shrunk(std::span<const std::string> nodes, std::size_t now) {
-  return fmt::format("shrunk by {}: {}; the DVM has {} now", counted(nodes.size(), "node", "nodes"),
-                     names(nodes), now);
+std::string others_have_come(std::span<const std::string> nodes, std::size_t now) {
+  return fmt::format("{} {} come with another grow; the DVM has {} now", names(nodes),
+                     nodes.size() == 1 ? "has" : "have", now);
+}
+
+std::string shrunk(const Departures& nodes, std::size_t now) {
+  const auto one = [](const std::vector<std::string>& some) { return some.size() == 1; };
+  std::string out;
+  if (!nodes.left.empty()) {
+    out += fmt::format("shrunk by {}: {}; ", counted(nodes.left.size(), "node", "nodes"),
+                       names(nodes.left));
+  }
+  if (!nodes.left_already.empty()) {
+    out += fmt::format("{} {} leaving already, and {} left; ", names(nodes.left_already),
+                       one(nodes.left_already) ? "was" : "were",
+                       one(nodes.left_already) ? "has" : "have");
+  }
+  if (!nodes.never_came.empty()) {
+    out += fmt::format("{} never came, because the grow that was to bring {} failed; ",
+                       names(nodes.never_came), one(nodes.never_came) ? "it" : "them");
+  }
+  if (!nodes.lost.empty()) {
+    out += fmt::format("{} {} lost before; ", names(nodes.lost), one(nodes.lost) ? "was" : "were");
+  }
+  return fmt::format("{}the DVM has {} now", out, now);
 }
 
 std::string grow_rolled_back() {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/messages.hpp"
 
@@ -31,7 +32,16 @@ Error no_resource_manager_answered(std::uint32_t waited_ms);
 std::string node_reported(std::string_view node, std::size_t done, std::size_t all);
 std::string node_has_left(std::string_view node, std::size_t left);
 std::string grown(std::span<const std::string> nodes, std::size_t now);
-std::string shrunk(std::span<const std::string> nodes, std::size_t now);
+// A grow that started nothing: another one was bringing these.
+std::string others_have_come(std::span<const std::string> nodes, std::size_t now);
+// What has become of the nodes that a shrink was asked to release.
+struct Departures {
+  std::vector<std::string> left{};          // … with this one
+  std::vector<std::string> left_already{};  // … with one that came first
+  std::vector<std::string> never_came{};    // the grow that was to bring them failed
+  std::vector<std::string> lost{};          // before they could be told to leave
+};
+std::string shrunk(const Departures& nodes, std::size_t now);
 std::string grow_rolled_back();
 std::string grow_failed(std::string_view why);
 std::string shrink_failed(std::string_view why);

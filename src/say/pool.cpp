@@ -105,13 +105,46 @@ Error names_of_nodes_only(std::string_view word, std::string_view option) {
 }
 
 std::string change_begun(bool shrinks, std::span<const std::string> nodes,
-                         std::string_view allocation) {
-  return fmt::format("{} by {}: {} (allocation {})", shrinks ? "shrinking" : "growing",
-                     counted(nodes.size(), "node", "nodes"), name_list(nodes), allocation);
+                         std::string_view allocation, std::span<const std::string> already) {
+  std::string out;
+  if (!nodes.empty()) {
+    out = fmt::format("{} by {}: {} (allocation {})", shrinks ? "shrinking" : "growing",
+                      counted(nodes.size(), "node", "nodes"), name_list(nodes), allocation);
+  }
+  if (already.empty()) return out;
+  return fmt::format("{}{}{} {} {} already", out, out.empty() ? "" : "; ", name_list(already),
+                     already.size() == 1 ? "is" : "are", shrinks ? "leaving" : "coming");
 }
 
 std::string nothing_to_change(std::span<const std::string> nodes) {
   return fmt::format("nothing to do: the DVM has {} already", name_list(nodes));
+}
+
+std::string allocation_is_over(std::string_view allocation) {
+  return fmt::format("allocation {} is over; no node leaves with it", allocation);
+}
+
+std::string change_goes_on(bool shrinks, std::uint32_t number) {
+  const std::string_view what = shrinks ? "shrink" : "grow";
+  if (number == 0) {
+    return fmt::format("interrupted; the {} may still begin: tide status shows it", what);
+  }
+  return fmt::format(
+      "interrupted; the {} goes on: tide explain change:{} shows how far it is, tide status the "
+      "nodes",
+      what, number);
+}
+
+std::string pool_gives(std::span<const std::string> nodes, std::uint64_t lease_ms) {
+  return fmt::format(
+      "the pool gives the DVM {}: {}{}; tide status and tide events show how it goes",
+      counted(nodes.size(), "node", "nodes"), name_list(nodes),
+      lease_ms == 0 ? "" : fmt::format(" (for {})", human_duration_ms(lease_ms)));
+}
+
+std::string pool_takes_back(std::span<const std::string> nodes) {
+  return fmt::format("the pool takes back {}: {}; tide status and tide events show how it goes",
+                     counted(nodes.size(), "node", "nodes"), name_list(nodes));
 }
 
 std::string change_outcome_unknown(std::string_view why) {

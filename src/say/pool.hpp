@@ -31,9 +31,16 @@ Error needs_pool_word();
 Error change_of_nothing(std::string_view program, bool shrinks);
 Error change_by_two(std::string_view one, std::string_view other);
 Error names_of_nodes_only(std::string_view word, std::string_view option);
+// `nodes`: those that come or leave with it; `already`: with a change that came first.
 std::string change_begun(bool shrinks, std::span<const std::string> nodes,
-                         std::string_view allocation);
+                         std::string_view allocation, std::span<const std::string> already);
 std::string nothing_to_change(std::span<const std::string> nodes);
+// A release with which no node leaves.
+std::string allocation_is_over(std::string_view allocation);
+// To who waited and was interrupted. `number` 0: it has not begun.
+std::string change_goes_on(bool shrinks, std::uint32_t number);
+std::string pool_gives(std::span<const std::string> nodes, std::uint64_t lease_ms);
+std::string pool_takes_back(std::span<const std::string> nodes);
 std::string change_outcome_unknown(std::string_view why);
 
 }  // namespace tide::say

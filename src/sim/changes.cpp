@@ -189,6 +189,7 @@ bool Changes::on_reply(const core::Reply& reply) {
     outcome.begun = true;
     outcome.complete = body.change_begun().complete();
     outcome.allocation = body.change_begun().allocation();
+    if (outcome.complete) return true;  // nothing came that an id could stand for
     if (outcome.allocation.empty()) broken("no id is given");
     note_ranks(outcome, body.change_begun());
   } else if (body.has_change_news()) {

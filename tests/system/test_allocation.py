@@ -316,6 +316,8 @@ def test_nodes_of_the_dvm_are_reserved_without_a_change_of_size(make_dvm, tool):
     status, facts = asker.ask("mine", "new", "list=v2", "req=mine")
     assert (status, facts["req"], facts["complete"]) == (SUCCESS, "mine", "1")
     assert sessions(dvm) == {"v1": None, "v2": facts["id"], "v3": None}
+    explained = dvm.tool("tide", "explain", facts["id"]).stdout
+    assert "it brought no node, because v2 was there" in explained and "it reserves v2" in explained, explained
     assert where(dvm, 2) == ["v1", "v3"]
     assert dvm.run("-n", 1, "--host", "v2", "true").returncode != 0, "jobs do not see it"
     assert stranger.ask("theirs", "release", f"id={facts['id']}")[0] == NO_PERMISSIONS
@@ -323,6 +325,8 @@ def test_nodes_of_the_dvm_are_reserved_without_a_change_of_size(make_dvm, tool):
     assert asker.ask("wider", "extend", "list=v3", "req=mine")[1]["complete"] == "1"
     assert sessions(dvm)["v3"] == facts["id"]
     assert asker.ask("over", "release", "req=mine")[1] == {"id": facts["id"], "req": "mine", "complete": "1"}
+    explained = dvm.tool("tide", "explain", facts["id"]).stdout
+    assert "it brought no node" in explained and "it reserves" not in explained, explained
     assert where(dvm, 3) == ["v1", "v2", "v3"]
     for one in (asker, stranger):
         one.end()

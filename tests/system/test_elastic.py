@@ -35,7 +35,9 @@ def test_grow_by_name(elastic):
     assert where(dvm, 4) == ["v1", "v2", "v3", "v5"]
     again = done(dvm, "grow", "--host", "v5")
     assert again.stdout == "nothing to do: the DVM has v5 already\n"
-    done(dvm, "grow", "--count", "1")
+    change = json.loads(tide(dvm, "grow", "--host", "v5", "--json").stdout)["change"]
+    assert (change["number"], change["allocation"], change["complete"], change["outcome"]) == (None, None, True, "done")
+    assert "(allocation a2)" in done(dvm, "grow", "--count", "1").stdout, "those that brought nothing have no name"
     assert nodes(dvm) == ["v1", "v2", "v3", "v4", "v5"]
 
 
@@ -44,8 +46,8 @@ def test_without_waiting_the_first_answer_is_enough(elastic):
     said = tide(dvm, "grow", "--count", "1", "--json")
     assert said.returncode == DONE, said.stderr
     assert json.loads(said.stdout)["change"] == {
-        "kind": "grow", "allocation": "a1", "nodes": ["v3"], "complete": False, "lease_ms": None, "outcome": None, "cause": None,
-        "text": None}
+        "kind": "grow", "number": 2, "allocation": "a1", "nodes": ["v3"], "already": [], "complete": False, "lease_ms": None,
+        "lease_cut_by": None, "outcome": None, "cause": None, "text": None}
     wait_until(lambda: nodes(dvm) == ["v1", "v2", "v3"], what="v3 is there")
     settled(dvm)
     assert where(dvm, 3) == ["v1", "v2", "v3"]
@@ -113,8 +115,6 @@ def test_a_shrink_ends_what_runs_there_and_nothing_else(elastic):
     assert dvm.finish(stays).returncode == 0
 
 
-# ---- failures ----
-
 def test_processes_that_a_recoverable_job_loses_are_told_of_once(elastic):
     dvm = elastic(nodes=2, pool=0, tide_kill_grace="200ms")
     gate, job = start_waiting(dvm, 2, "--map-by", "node", "--rtos", "recoverable")
@@ -125,6 +125,8 @@ def test_processes_that_a_recoverable_job_loses_are_told_of_once(elastic):
     assert "its processes on v2 were ended because this node is released" in ended.stderr, ended.stderr
     assert "more of its processes" not in ended.stderr, ended.stderr
 
+
+# ---- failures ----
 
 # row:E5
 def test_a_grow_with_a_daemon_that_cannot_be_started_is_undone(elastic):

@@ -65,8 +65,11 @@ def test_two_grows_that_name_the_same_node(elastic):
     assert "waits until the grow has ended that brings v2" in tide(dvm, "explain", parked(dvm)[-1]).stdout
     assert first.poll() is None and same.poll() is None and more.poll() is None
     release(dvm, LAUNCH)
-    for change in (first, same, more):
-        ended(dvm, change)
+    said = [ended(dvm, change).stdout.splitlines() for change in (first, same, more)]
+    assert said[0][0] == "growing by 1 node: v2 (allocation a1)" and said[0][1].startswith("grown by 1 node: v2"), said
+    assert said[1][0] == "v2 is coming already" and said[1][1].startswith("v2 has come with another grow"), said
+    assert said[2][0] == "growing by 1 node: v3 (allocation a3); v2 is coming already", said
+    assert "it brought no node" in tide(dvm, "explain", "a2").stdout
     ran_on(dvm, job)
     assert where(dvm, 3) == ["v1", "v2", "v3"] == nodes(dvm)
 
@@ -93,10 +96,34 @@ def test_shrinks_with_nodes_in_common(elastic, order):
     changes = [begin(dvm, "shrink", "--host", names) for names in order]
     job = submit_parked(dvm, 1)
     release(dvm, EXITED)
-    for change in changes:
-        ended(dvm, change)
+    gone = set()
+    shrinks = 0
+    for change, names in zip(changes, order):
+        begins, ends = ended(dvm, change).stdout.splitlines()
+        own, others = (sorted(set(names.split(",")) - gone), sorted(set(names.split(",")) & gone))
+        assert (f"shrinking by {len(own)} node" in begins) == (f"shrunk by {len(own)} node" in ends) == bool(own), (begins, ends)
+        assert (" leaving already" in begins) == (" leaving already, and ha" in ends) == bool(others), (begins, ends)
+        gone |= set(own)
+        shrinks += bool(own)
     assert ran_on(dvm, job) == ["v1"] == nodes(dvm)
-    assert dvm.status()["counters"]["elastic.shrinks"] == 3
+    assert dvm.status()["counters"]["elastic.shrinks"] == shrinks, "those that let a node go"
+
+
+# row:E20
+def test_a_shrink_of_a_node_whose_grow_fails_says_that_it_never_came(elastic):
+    dvm = elastic(nodes=2, pool=1, failpoint=NOT_LAUNCHED, tide_grow_timeout="2s")
+    growing = begin(dvm, "grow", "--host", "v3")
+    shrinks = [begin(dvm, "shrink", "--host", names) for names in ("v3", "v2,v3")]
+    in_phase(dvm, "starting", "waiting", "waiting")
+    ended(dvm, growing, UNDONE)
+    never = "v3 never came, because the grow that was to bring it failed; the DVM has "
+    assert ended(dvm, shrinks[0]).stdout.splitlines()[1].startswith(never)
+    assert ended(dvm, shrinks[1]).stdout.splitlines()[1] == f"shrunk by 1 node: v2; {never}1 now"
+    assert nodes(dvm) == ["v1"]
+    counters = dvm.status()["counters"]
+    assert (counters["elastic.shrinks"], counters["elastic.rollbacks"]) == (1, 1)
+    assert never in tide(dvm, "explain", "change:3").stdout
+    release(dvm, LAUNCH)
 
 
 # ---- askers that go away ----
@@ -117,6 +144,26 @@ def test_an_asker_that_is_killed_changes_nothing(elastic, held, argv, left):
     wait_until(lambda: nodes(dvm) == left, what="it goes on")
     settled(dvm)
     assert where(dvm, len(left)) == left
+
+
+@pytest.mark.parametrize("held, argv, number, left", [
+    (NOT_LAUNCHED, ("grow", "--count", "1"), 2, ["v1", "v2", "v3"]),
+    (f"{EXITED}:hold", ("shrink", "--host", "v2"), 2, ["v1"])], ids=["growing", "shrinking"])
+def test_an_asker_that_is_interrupted_says_that_it_goes_on(elastic, held, argv, number, left):
+    dvm = elastic(nodes=2, pool=1, failpoint=held, tide_leave_timeout="40s")
+    asker = begin(dvm, *argv)
+    first = asker.stdout.readline()
+    assert first.startswith(f"{argv[0]}ing by 1 node"), first
+    os.kill(asker.pid, signal.SIGINT)
+    said = dvm.finish(asker)
+    assert said.returncode == 130, said
+    assert said.stdout == ""
+    assert said.stderr == (f"tide {argv[0]}: interrupted; the {argv[0]} goes on: tide explain change:{number} shows how far it is, "
+                           "tide status the nodes\n")
+    assert f"{argv[0]} {number} (allocation a1)" in tide(dvm, "explain", f"change:{number}").stdout
+    release(dvm, held.split("@")[0].split(":")[0])
+    wait_until(lambda: nodes(dvm) == left, what="it goes on")
+    settled(dvm)
 
 
 # ---- the last node ----

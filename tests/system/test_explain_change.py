@@ -26,7 +26,7 @@ def test_a_grow_names_the_daemon_that_was_not_started(elastic):
     job = dvm.start("tide", "run", "-n", "1", "true")
     wait_until(lambda: dvm.status()["campaigns"][0]["parked_jobs"] == 1, what="the job is parked")
     text = tide(dvm, "explain", "change:2").stdout
-    for words in ("grow 2 (allocation a1): v2\n", "  starting for ", "asked for by a command or program that is still there",
+    for words in ("grow 2 (allocation a1): v2\n", "  starting for ", "; fails, and is undone, if it takes ", "asked for by a command or program that is still there",
                   "waits for\n  a report from v2: its daemon is not known to have been started\n",
                   "jobs that wait for it\n  1\n", "way\n"):
         assert words in text, text
@@ -34,7 +34,7 @@ def test_a_grow_names_the_daemon_that_was_not_started(elastic):
     assert (change["kind"], change["nodes"], change["phase"], change["asked_by"], change["parked"], change["ended"]) == (
         "grow", ["v2"], "starting", "request", [1], False)
     assert [(point["kind"], point["nodes"]) for point in change["waits_for"]] == [("report", ["v2"])]
-    assert 0 < change["phase_left_ms"] <= 60_000
+    assert 0 < change["phase_left_ms"] <= 60_000 and change["phase_then"] == "fails"
     whole = explained(dvm, "a1")
     assert [one["number"] for one in whole["changes"]] == [2]
     assert whole["allocation"] == {"id": "a1", "nodes": ["v2"], "managers": ["pool"], "lease": None}
@@ -63,7 +63,9 @@ def test_a_shrink_names_the_process_that_does_not_end(elastic):
     shrinking = dvm.start("tide", "shrink", "--host", "v2", "--wait")
     in_phase(dvm, "processes")
     pid = json.loads(tide(dvm, "ps", "1", "--json").stdout)["processes"][0]["pid"]
-    assert f"process 0 of job 1 to end, on v2 (process {pid})" in tide(dvm, "explain", "shrink:2").stdout
+    text = tide(dvm, "explain", "shrink:2").stdout
+    assert f"process 0 of job 1 to end, on v2 (process {pid})" in text
+    assert "; goes on without what it waits for, if it takes " in text, text
     point = explained(dvm, "change:2")["change"]["waits_for"][0]
     assert (point["kind"], point["nodes"], point["jobs"]) == ("process", ["v2"], [1])
     wait_until(gate.try_open, what="the process waits")
@@ -80,6 +82,7 @@ def test_a_shrink_names_the_daemon_that_does_not_leave(elastic):
         in_phase(dvm, "departing")
         text = tide(dvm, "explain", "change:2").stdout
         assert f"the daemon on v2 (process {pid}) to end, which was ordered to leave" in text, text
+        assert "; ends by force what has not left, if it takes " in text, text
     finally:
         os.kill(pid, signal.SIGCONT)
     assert dvm.finish(shrinking).returncode == DONE
