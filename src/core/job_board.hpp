@@ -147,6 +147,7 @@ class JobBoard final : public JobServices, private FileDeskListener {
     JobState state = JobState::kInit;
     std::set<Rank> mapped{};  // where it has processes, or is going to
     std::size_t processes = 0;
+    std::optional<JobId> parent{};  // that spawned it, if that has not been forgotten
   };
   [[nodiscard]] std::optional<Glance> glance(JobId id) const;
 

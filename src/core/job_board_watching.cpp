@@ -124,6 +124,7 @@ std::optional<JobBoard::Glance> JobBoard::glance(JobId id) const {
   const Job& job = found->second;
   Glance out{.state = job.state, .processes = job.procs.size()};
   for (const auto& [rank, share] : job.shares) out.mapped.insert(rank);
+  if (const Job* parent = find_nspace(job.parent.nspace())) out.parent = parent->id;
   return out;
 }
 

@@ -56,7 +56,8 @@ Sight look_at(const core::HeadCore& head, const Sight* before) {
                                     .mapped = std::move(glance.mapped),
                                     .processes = glance.processes,
                                     .parked = fence.parks(id),
-                                    .awaited = fence.awaited_by(id)});
+                                    .awaited = fence.awaited_by(id),
+                                    .parent = glance.parent});
   }
   // Whom a shrink names is what it names in the beginning; who it is does not change.
   wire::StatusReply status;
@@ -130,6 +131,12 @@ bool SizeChecks::goes_with(JobId job, const std::set<CampaignId>& grows) const {
   const auto found = accounts_.find(job);
   return found != accounts_.end() &&
          std::ranges::any_of(found->second, [&](CampaignId grow) { return grows.contains(grow); });
+}
+
+bool SizeChecks::ends_with_its_parent(const Sight::Job& job, const Sight& now) {
+  if (!job.parent) return false;
+  const auto parent = now.jobs.find(*job.parent);
+  return parent == now.jobs.end() || !parent->second.lives();
 }
 
 // row:E14 row:E16 row:E10 row:E3
@@ -207,7 +214,8 @@ void SizeChecks::check_ended(const Sight& now) const {
     const bool taken_along = job.waits_for_map() && goes_with(id, grows);
     if (lives && taken_along && !unclear)
       broken("a grow that fails ends who waits for it", job_text(id));
-    if (!lives && !taken_along && !admits && !now.of_a_job && !unclear) {
+    const bool of_its_own = now.of_a_job || ends_with_its_parent(job, now);
+    if (!lives && !taken_along && !admits && !of_its_own && !unclear) {
       broken("who is held ends for a reason of its own only", job_text(id));
     }
   }

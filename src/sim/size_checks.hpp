@@ -28,6 +28,7 @@ struct Sight {
     std::size_t processes = 0;
     bool parked = false;
     std::vector<CampaignId> awaited{};
+    std::optional<JobId> parent{};
     bool sent = false;       // launch data, anywhere
     bool somewhere = false;  // it has a process or a file on some node
     [[nodiscard]] bool lives() const { return state < core::JobState::kUnterminated; }
@@ -81,6 +82,7 @@ class SizeChecks {
   [[nodiscard]] std::set<CampaignId> failed(const Sight& now) const;
   [[nodiscard]] const Sight::Job* earlier(JobId id) const;
   [[nodiscard]] bool goes_with(JobId job, const std::set<CampaignId>& grows) const;
+  [[nodiscard]] static bool ends_with_its_parent(const Sight::Job& job, const Sight& now);
 
   std::optional<Sight> before_;
   std::map<JobId, std::set<CampaignId>> accounts_;  // grows that a job came to wait for

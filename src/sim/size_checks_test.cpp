@@ -187,6 +187,15 @@ TEST(SizeChecks, NoticeAJobThatEndsWithALossOrAGrowThatItDidNotWaitFor) {
   };
   EXPECT_EQ(broken_by(held, lose), "who is held ends for a reason of its own only");
 
+  // A job that a process spawned ends with the job of that process, and not otherwise.
+  const JobId parent{7};
+  Sight spawned = held;
+  spawned.jobs[kJob].parent = parent;
+  spawned.jobs[parent] = running({Rank(2)});
+  EXPECT_EQ(broken_by(spawned, lose), "");
+  const auto spare_the_parent = [&](Sight& now) { now.jobs.erase(kJob); };
+  EXPECT_EQ(broken_by(spawned, spare_the_parent), "who is held ends for a reason of its own only");
+
   // It came when only the shrink was there.
   Sight both = shrinking();
   both.jobs[kJob] = parked({kShrink});
