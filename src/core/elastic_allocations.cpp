@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.hpp"
 #include "core/elastic_desk.hpp"
 #include "core/pmix_words.hpp"
 #include "core/proc_names.hpp"
@@ -156,6 +157,9 @@ void ElasticDesk::tell_of_end(const PmixAsker& asker, const Campaign& campaign,
     auto* cause = notice.add_facts();
     cause->set_key(kFactJobStatus);
     cause->set_status(term_status_of(*failure));
+  } else {
+    // Who asked for so many learns here which they are.
+    add_text(notice, kFactNodes, join(campaign.nodes, ","));
   }
   add_text(notice, kFactText, text);
   // Who has no handler for this is not disturbed.

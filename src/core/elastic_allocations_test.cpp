@@ -36,9 +36,22 @@ TEST_F(Allocations, AreAnsweredAtTheGrantAndToldOfTheEndOnce) {
   EXPECT_EQ(event.notice.targets().names(0).nspace(), kTool);
   EXPECT_EQ(event.text(kFactAllocation), answer.allocation());
   EXPECT_EQ(event.text(kFactRequest), "mine");
+  EXPECT_EQ(event.text(kFactNodes), "v3");
   EXPECT_FALSE(event.fact(kFactJobStatus));
   EXPECT_TRUE(event.fact(kFactNonDefault)) << "who has no handler of its own is not disturbed";
   EXPECT_THAT(answers(rig.seen), SizeIs(1));
+}
+
+// row:C2 by names, for who asked for a number
+TEST_F(Allocations, SayWhichNodesHaveCome) {
+  granted(wants(AllocationRequest::NEW, 2), 2);
+  complete_grow(3, 2, 2);
+  ASSERT_THAT(told(rig.seen), SizeIs(1));
+  EXPECT_EQ(told(rig.seen)[0].text(kFactNodes), "v3,v4");
+  granted(wants(AllocationRequest::NEW, 0, {"v2", "v5"}), 1);
+  complete_grow(5, 1, 3);
+  ASSERT_THAT(told(rig.seen), SizeIs(2));
+  EXPECT_EQ(told(rig.seen)[1].text(kFactNodes), "v5") << "v2 was there";
 }
 
 // row:C3 row:E5
@@ -54,6 +67,7 @@ TEST_F(Allocations, ThatFailAreToldWhyWhenNothingIsLeftOfThem) {
   EXPECT_EQ(event.text(kFactAllocation), answer.allocation());
   EXPECT_EQ(event.text(kFactRequest), "-");
   EXPECT_EQ(event.fact(kFactJobStatus)->status(), kStatusFailedToLaunch);
+  EXPECT_FALSE(event.fact(kFactNodes)) << "none has come";
   EXPECT_EQ(code_of(ask(about(wants(AllocationRequest::EXTEND, 1), answer.allocation()))),
             ErrorCode::kNotFound);
 }
@@ -250,6 +264,7 @@ TEST_F(Allocations, ThatReleaseAreToldWhenTheNodesAreGoneAndGivenBack) {
   EXPECT_EQ(told(rig.seen)[0].notice.code(), kEventDvmIsReady);
   EXPECT_EQ(told(rig.seen)[0].text(kFactAllocation), answer.allocation());
   EXPECT_EQ(told(rig.seen)[0].text(kFactRequest), "less");
+  EXPECT_EQ(told(rig.seen)[0].text(kFactNodes), "v2");
   EXPECT_THAT(rig.names(), ElementsAre("v1"));
 }
 

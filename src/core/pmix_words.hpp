@@ -35,6 +35,7 @@ inline constexpr const char* kFactBreakpoint = "pmix.brkpnt";
 inline constexpr const char* kFactNonDefault = "pmix.evnondef";
 inline constexpr const char* kFactAllocation = "pmix.alloc.id";
 inline constexpr const char* kFactRequest = "pmix.alloc.reqid";
+inline constexpr const char* kFactNodes = "pmix.alloc.nlist";
 
 // How PMIx calls the end of a job.
 constexpr std::int32_t term_status_of(JobState end) {
