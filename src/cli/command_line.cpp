@@ -20,11 +20,11 @@ constexpr std::array kSubcommands = {
     Subcommand{"run", Command::kRun},       Subcommand{"status", Command::kStatus},
     Subcommand{"jobs", Command::kJobs},     Subcommand{"explain", Command::kExplain},
     Subcommand{"ps", Command::kPs},         Subcommand{"events", Command::kEvents},
-    Subcommand{"kill", Command::kKill},     Subcommand{"grow", Command::kGrow},
-    Subcommand{"shrink", Command::kShrink}, Subcommand{"pool", Command::kPool},
-    Subcommand{"logs", Command::kLogs},     Subcommand{"params", Command::kParams},
-    Subcommand{"debug", Command::kDebug},   Subcommand{"down", Command::kDown},
-    Subcommand{"sim", Command::kSim},
+    Subcommand{"watch", Command::kWatch},   Subcommand{"kill", Command::kKill},
+    Subcommand{"grow", Command::kGrow},     Subcommand{"shrink", Command::kShrink},
+    Subcommand{"pool", Command::kPool},     Subcommand{"logs", Command::kLogs},
+    Subcommand{"params", Command::kParams}, Subcommand{"debug", Command::kDebug},
+    Subcommand{"down", Command::kDown},     Subcommand{"sim", Command::kSim},
 };
 
 constexpr std::array kPrograms = {

@@ -21,6 +21,8 @@ int jobs_command(const ClientContext& context);
 int explain_command(const ClientContext& context);
 int ps_command(const ClientContext& context);
 int events_command(const ClientContext& context);
+// A DVM as it is, until it has ended: a screen on a terminal, else a line when something changed.
+int watch_command(const ClientContext& context);
 int kill_command(const ClientContext& context);
 int grow_command(const ClientContext& context);
 int shrink_command(const ClientContext& context);

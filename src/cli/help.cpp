@@ -107,6 +107,14 @@ constexpr std::array kCommands = {
         "  $\n"
         "  $ --follow\n"
         "  $ --follow --json --dvm night\n"},
+    CommandText{
+        Command::kWatch, "watch", "show a DVM at work, on one screen", "[option…]",
+        "Nodes (# a slot in use, . a free one), changes of size under way, jobs, those that wait\n"
+        "for a change first, and what happened last; four times a second, until the DVM ends or\n"
+        "Ctrl-C. Where standard output is no terminal: a line whenever nodes or changes are\n"
+        "others than before. Programs read tide events --follow --json.\n",
+        "  $\n"
+        "  $ --dvm night\n"},
     CommandText{Command::kKill, "kill", "end a job, or send it a signal",
                 "JOB [--signal SIGNAL] [option…]",
                 "JOB is a number as listed by tide jobs, or a namespace.\n",

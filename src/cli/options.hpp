@@ -17,6 +17,7 @@ enum class Command : std::uint8_t {
   kExplain,
   kPs,
   kEvents,
+  kWatch,
   kKill,
   kDown,    // also pterm
   kParams,  // also prte_info

@@ -35,6 +35,8 @@ int dispatch(const ClientContext& context) {
       return ps_command(context);
     case Command::kEvents:
       return events_command(context);
+    case Command::kWatch:
+      return watch_command(context);
     case Command::kKill:
       return kill_command(context);
     case Command::kGrow:

@@ -54,6 +54,8 @@ std::string listed(const Names& names) {
   return list.empty() ? "-" : say::name_list(list);
 }
 
+}  // namespace
+
 std::string campaigns_text(const wire::StatusReply& status) {
   TextTable table(
       {"CHANGE", "KIND", "PHASE", "AGE", "PARKED JOBS", "ALLOCATION", "NODES", "MISSING"});
@@ -75,8 +77,6 @@ std::string slots_summary(const wire::StatusReply& status) {
   }
   return std::to_string(used) + " of " + counted(slots, "slot") + " used";
 }
-
-}  // namespace
 
 std::string status_text(const wire::StatusReply& status) {
   const auto nodes = static_cast<std::size_t>(status.nodes_size());

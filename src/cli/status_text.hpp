@@ -14,6 +14,12 @@ std::string status_text(const wire::StatusReply& status);
 // A table of jobs; with `ended` also how they ended.
 std::string jobs_text(const wire::StatusReply& status, bool ended);
 
+// A table of the changes of size that are under way.
+std::string campaigns_text(const wire::StatusReply& status);
+
+// "3 of 8 slots used".
+std::string slots_summary(const wire::StatusReply& status);
+
 struct ShownParam {
   std::string_view name;
   std::string_view value;

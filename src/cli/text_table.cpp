@@ -5,16 +5,12 @@
 #include "base/text.hpp"
 
 namespace tide::cli {
-namespace {
 
-// Characters, not bytes: names may hold more than ASCII.
 std::size_t shown_width(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
   }));
 }
-
-}  // namespace
 
 std::string TextTable::text() const {
   std::vector<std::size_t> widths(rows_.front().size(), 0);

@@ -21,6 +21,9 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
+// How many characters, not bytes: names may hold more than ASCII.
+std::size_t shown_width(const std::string& text);
+
 // The age of something in whole seconds or more: `12 s`, `2 min 5 s`.
 std::string short_age(std::uint64_t age_ms);
 

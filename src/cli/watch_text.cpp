@@ -74,16 +74,6 @@ std::string exit_of(const wire::ListedProc& row) {
   return row.signal() != 0 ? say::signal_name(row.signal()) : std::to_string(row.exit_code());
 }
 
-std::string clock_time(std::uint64_t unix_ms) {
-  const auto seconds = static_cast<std::time_t>(unix_ms / 1000);
-  std::tm local{};
-  localtime_r(&seconds, &local);
-  std::array<char, 32> text{};
-  const std::size_t size = std::strftime(text.data(), text.size(), "%H:%M:%S", &local);
-  const std::string fraction = std::to_string(1000 + unix_ms % 1000);
-  return std::string(text.data(), size) + "." + fraction.substr(1);
-}
-
 std::string event_about(const wire::DvmEvent& event) {
   if (event.job() != 0) return "job " + std::to_string(event.job());
   return event.node().empty() ? "" : "node " + event.node();
@@ -117,6 +107,16 @@ std::string short_state(std::string_view state) {
 std::uint64_t unix_time_of(std::uint64_t at_ms, std::uint64_t now_ms, std::uint64_t unix_ms) {
   const std::uint64_t ago = now_ms > at_ms ? now_ms - at_ms : 0;
   return unix_ms > ago ? unix_ms - ago : 0;
+}
+
+std::string clock_time(std::uint64_t unix_ms) {
+  const auto seconds = static_cast<std::time_t>(unix_ms / 1000);
+  std::tm local{};
+  localtime_r(&seconds, &local);
+  std::array<char, 32> text{};
+  const std::size_t size = std::strftime(text.data(), text.size(), "%H:%M:%S", &local);
+  const std::string fraction = std::to_string(1000 + unix_ms % 1000);
+  return std::string(text.data(), size) + "." + fraction.substr(1);
 }
 
 std::string explain_text(const wire::ExplainReply& reply) {

@@ -25,6 +25,9 @@ const std::string* state_of(const wire::JobProcs& job, const wire::ListedProc& r
 // "RUNNING" of PRTE_JOB_STATE_RUNNING.
 std::string short_state(std::string_view state);
 
+// "12:01:03.250", where the user is.
+std::string clock_time(std::uint64_t unix_ms);
+
 // When something happened that the head's clock says was at `at_ms`.
 std::uint64_t unix_time_of(std::uint64_t at_ms, std::uint64_t now_ms, std::uint64_t unix_ms);
 
