@@ -152,17 +152,18 @@ Status DvmDirectory::remove() {
   return removed ? ok_status() : Status(removed.error());
 }
 
-Status DvmDirectory::remove_if_abandoned(std::chrono::milliseconds patience) {
+Status DvmDirectory::remove_if_abandoned(std::chrono::milliseconds patience,
+                                         const std::function<void()>& before) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (true) {
-    const Result<bool> removed = try_remove(Whose::kNobodys);
+    const Result<bool> removed = try_remove(Whose::kNobodys, before);
     if (!removed) return removed.error();
     if (*removed || std::chrono::steady_clock::now() >= deadline) return ok_status();
     std::this_thread::sleep_for(kLockPoll);
   }
 }
 
-Result<bool> DvmDirectory::try_remove(Whose whose) {
+Result<bool> DvmDirectory::try_remove(Whose whose, const std::function<void()>& before) {
   if (fd_.get() < 0) return true;
   const std::string base = path_.substr(0, path_.rfind('/'));
   const auto patience = whose == Whose::kOurs ? kLockTimeout : kShortLockTimeout;
@@ -172,6 +173,7 @@ Result<bool> DvmDirectory::try_remove(Whose whose) {
   if (!is_still_at(path_, fd_.get())) return true;
   if (whose == Whose::kNobodys) {
     if (!try_hold(fd_.get())) return false;
+    if (before) before();
     if (has_crash_dump(fd_.get(), path_)) return true;  // on purpose, and so it is done
   }
   const std::string name = path_.substr(path_.rfind('/') + 1);

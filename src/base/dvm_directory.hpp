@@ -35,13 +35,15 @@ class DvmDirectory {
 
   // By anybody: the same if nobody holds it. A crash dump in it is kept, with the rest, for the
   // start that sweeps it. Waits a short time for other commands, and for so long for a holder: one
-  // that was killed holds it until the kernel comes to that.
-  Status remove_if_abandoned(std::chrono::milliseconds patience = {});
+  // that was killed holds it until the kernel comes to that. `before` is called when nobody holds
+  // it, once, and before anything is removed.
+  Status remove_if_abandoned(std::chrono::milliseconds patience = {},
+                             const std::function<void()>& before = {});
 
  private:
   enum class Whose { kOurs, kNobodys };
   // False: somebody holds it.
-  Result<bool> try_remove(Whose whose);
+  Result<bool> try_remove(Whose whose, const std::function<void()>& before = {});
 
   std::string path_;
   OwnedFd fd_;

@@ -178,10 +178,17 @@ TEST_F(DvmDirectoryTest, WhoOutlivesTheHeadRemovesItsDirectory) {
   Result<DvmDirectory> warden = DvmDirectory::open(info->directory);
   Result<DvmDirectory> daemon = DvmDirectory::open(info->directory);
   ASSERT_TRUE(warden && daemon);
-  EXPECT_TRUE(warden->remove_if_abandoned());
+  int calls = 0;
+  const auto count = [&] {
+    EXPECT_TRUE(fs::exists(base_)) << "nothing is removed yet";
+    ++calls;
+  };
+  EXPECT_TRUE(warden->remove_if_abandoned({}, count));
   EXPECT_TRUE(held.has_info()) << "the head lives";
+  EXPECT_EQ(calls, 0);
   held = DvmDirectory();
-  EXPECT_TRUE(warden->remove_if_abandoned());
+  EXPECT_TRUE(warden->remove_if_abandoned({}, count));
+  EXPECT_EQ(calls, 1);
   EXPECT_FALSE(fs::exists(base_));
   EXPECT_TRUE(daemon->remove_if_abandoned());
   ASSERT_TRUE(create("one"));

@@ -232,10 +232,12 @@ void DaemonProgram::clean_up(const wire::DaemonBlob& blob, DvmDirectory& directo
   const bool holder_lost = blob.own_directory() ? warden_lost_ : head_lost_;
   // With the directory goes what tells the next start whose processes are to be ended, so they are
   // ended before: those of a daemon that was killed together with head and warden. In a directory
-  // of its own there is no other daemon.
-  if (head_lost_ && !blob.own_directory()) exec::kill_processes_of_dvm(blob.dvm_id());
+  // of its own there is no other daemon. A head that only we have lost lives, and its jobs go on.
+  const auto end_processes = [&] {
+    if (head_lost_ && !blob.own_directory()) exec::kill_processes_of_dvm(blob.dvm_id());
+  };
   const auto patience = holder_lost ? kHolderEndsWithin : std::chrono::milliseconds{};
-  if (auto removed = directory.remove_if_abandoned(patience); !removed) {
+  if (auto removed = directory.remove_if_abandoned(patience, end_processes); !removed) {
     log_error(removed.error().message);
   }
 }

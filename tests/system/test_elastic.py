@@ -144,6 +144,18 @@ def test_a_grow_with_a_daemon_that_cannot_be_started_is_undone(elastic):
     assert where(dvm, 2) == ["v1", "v2"]
 
 
+# row:E5 row:E3
+def test_a_daemon_that_finds_no_way_to_the_head_ends_nothing_of_others(elastic):
+    """It has lost a head that lives, and must not do what is to be done after the death of one."""
+    dvm = elastic(nodes=2, pool=1, failpoint="action.connect/v3:fail", tide_reattach_timeout="200ms")
+    gate, job = start_waiting(dvm, 2)
+    assert tide(dvm, "grow", "--count", "1", "--wait").returncode == UNDONE
+    assert job.poll() is None and running(dvm) == 2
+    wait_until(gate.try_open, what="the job still waits")
+    assert dvm.finish(job).returncode == 0
+    assert where(dvm, 2) == ["v1", "v2"]
+
+
 def test_a_dvm_that_dies_meanwhile_leaves_the_outcome_unknown(elastic):
     dvm = elastic(failpoint="action.launch_daemons@2:hold")
     waiting = dvm.start("tide", "grow", "--count", "1", "--wait")
