@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "cli/status_text.hpp"
 #include "cli/text_table.hpp"
+#include "cli/watch_text.hpp"
 #include "say/elastic.hpp"
 
 namespace tide::cli {
@@ -101,7 +102,10 @@ std::vector<std::string> job_lines(const wire::StatusReply& status, std::size_t 
   for (const bool parked : {true, false}) {
     for (const wire::JobStatus& job : status.jobs()) {
       const bool room = static_cast<std::size_t>(shown.jobs_size()) < rows;
-      if (room && !job.ended() && is_parked(job) == parked) *shown.add_jobs() = job;
+      if (!room || job.ended() || is_parked(job) != parked) continue;
+      wire::JobStatus& row = *shown.add_jobs();
+      row = job;
+      row.set_state(short_state(job.state()));
     }
   }
   if (shown.jobs().empty()) return {};

@@ -94,7 +94,7 @@ def test_a_grow_and_who_waits_for_it_on_one_screen(elastic, watch):
     view.shows(r"^0 jobs run, 1 parked, 1 so far$")
     view.shows(r"^v1 \.\. +v2 \.\. +v3 starting$")
     view.shows(r"^2 +grow +starting ")
-    view.shows(r"^1 +PRTE_JOB_STATE_WAITING_FOR_DAEMONS ")
+    view.shows(r"^1 +WAITING_FOR_DAEMONS ")
     view.shows(r"^\d\d:\d\d:\d\d\.\d+ +grow-begun ")
     release(dvm, LAUNCH)
     ended(dvm, growing)
@@ -122,7 +122,7 @@ def test_where_there_is_no_terminal_it_says_what_has_changed(elastic, watch):
     for _ in range(3):
         assert dvm.run("-n", "1", "true").returncode == 0
     done(dvm, "shrink", "--host", "v3")
-    view.says(r"\n.*  2 nodes, 0 of 2 slots used; .*\Z")
+    view.says(r"\n.*  2 nodes, 0 of 2 slots used; .*\n\Z")
     changes = [line for line in view.text().splitlines()[said:] if "shrink" not in line]
     assert len(changes) == 1, "jobs that come and go make no lines"
     assert "\x1b" not in view.text()
