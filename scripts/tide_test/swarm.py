@@ -9,7 +9,7 @@ from tide_test.lanes import Lanes
 from tide_test.process import run_logged, tail
 
 FOLDER = "tests/swarm"
-FAULTS = f"{FOLDER}/test_swarm_faults.py"
+FAULTS = [f"{FOLDER}/test_swarm_faults.py", f"{FOLDER}/test_swarm_storm.py"]
 # (minutes, faults, nodes) of the soak, and what its starts, ends and a stuck job may take beside
 SOAK, SOAK_LONG, SOAK_MARGIN_S = (0.5, 4, 10), (10, 20, 16), 240
 
@@ -25,18 +25,19 @@ class Swarm:
         return self._lanes.run([("faults", self._faults), ("others", self._others_and_soak)], log)
 
     def _environment(self, scratch):
-        return self._context.environment(self._context.preset, scratch, {"TIDE_SWARM_KEEP": str(self._kept)})
+        seed = {"TIDE_SEED": os.environ["TIDE_SEED"]} if os.environ.get("TIDE_SEED") else {}
+        return self._context.environment(self._context.preset, scratch, {"TIDE_SWARM_KEEP": str(self._kept), **seed})
 
     def _tests(self, paths, scratch, log):
         return pytest_lane.run(self._context.root, paths, log, self._limit_s, env=self._environment(scratch), scratch=scratch)
 
     def _faults(self, scratch, log):
-        return self._tests([FAULTS], scratch, log)
+        return self._tests(FAULTS, scratch, log)
 
     def _others_and_soak(self, scratch, log):
         files = sorted((self._context.root / FOLDER).glob("test_*.py"))
-        names = [f"{FOLDER}/{path.name}" for path in files if path.name not in FAULTS]
-        cases = self._tests(names, scratch, log)
+        names = [f"{FOLDER}/{path.name}" for path in files]
+        cases = self._tests([name for name in names if name not in FAULTS], scratch, log)
         if self._lanes.stopping or (cases and all(case.outcome == SKIPPED for case in cases)):
             return cases  # each with the reason
         return [*cases, self._soak(scratch, log)]

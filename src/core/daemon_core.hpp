@@ -81,7 +81,7 @@ class DaemonCore : private OverlayListener, private HeadPath {
   void on_reduction(const wire::Reduction&) override {}
   void on_report(LinkId, Rank, const wire::Report&) override {}
   bool on_stranger(const LinkUp&) override { return false; }
-  void on_stranger_lost(Rank, const std::string&) override {}
+  void on_stranger_lost(Rank, const std::string&, bool) override {}
   void on_launch_failed(Rank, const wire::LaunchFailed&) override {}
   void on_left(Rank, bool) override {}
   void on_sent_home(const std::string& reason) override { end(0, reason); }

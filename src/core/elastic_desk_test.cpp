@@ -360,5 +360,83 @@ TEST(ElasticDesk, WhoWaitsIsToldForWhat) {
   EXPECT_EQ(status.campaigns(0).age_ms(), 5U);
 }
 
+// ---- daemons that no launcher watches ----
+
+class UnwatchedGrow : public ::testing::Test {
+ protected:
+  UnwatchedGrow() {
+    NodesGranted granted{all_of<AskForNodes>(rig.ask(2)).at(0).ask, {}};
+    for (const std::uint32_t rank : {2U, 3U}) {
+      granted.nodes.push_back({.name = "v" + std::to_string(rank),
+                               .slots = HeadRig::kSlots,
+                               .incarnation = HeadRig::incarnation(rank),
+                               .watched = false});
+    }
+    rig.on(granted);
+  }
+  void report(std::uint32_t rank) {
+    rig.link_up_of(rank, 2);
+    wire::LinkMessage message;
+    message.mutable_report()->set_pid(2000 + rank);
+    message.mutable_report()->add_endpoints()->set_port(rank);
+    rig.say(rank, message);
+  }
+  // Who asked has been told of the failure, and why.
+  std::string told() {
+    const auto offers = all_of<ReturnNodes>(rig.seen);
+    if (offers.empty()) return "";
+    rig.answer(offers.back());
+    return outcomes(rig.seen).empty() ? "" : outcomes(rig.seen).back().cause();
+  }
+
+  ElasticRig rig{1};
+};
+
+// row:C3 row:E5
+TEST_F(UnwatchedGrow, FailsWhenThePortsOfItsDaemonsAreClosed) {
+  report(2);
+  const auto failed = rig.on(DaemonLaunchFailed{Rank(3), "no such file"});
+  ASSERT_EQ(all_of<Probe>(failed).size(), 1U);
+  EXPECT_EQ(all_of<Probe>(failed)[0].rank, Rank(2));
+  rig.on(DaemonExited{Rank(2), "its session is over"});
+  EXPECT_EQ(told(), "") << "a session is not a daemon";
+  rig.on(ProbeAnswered{Rank(2), false});
+  EXPECT_EQ(told(), "");
+  EXPECT_EQ(all_of<Probe>(rig.fire(TimerKind::kProbeAgain)).size(), 1U);
+  EXPECT_EQ(told(), "");
+  rig.on(ProbeAnswered{Rank(2), true});
+  EXPECT_EQ(told(), "cannot-start");
+  EXPECT_TRUE(rig.head.elastic().idle());
+}
+
+// row:C3
+TEST_F(UnwatchedGrow, WhoHasNotReportedEndsWithItsSession) {
+  rig.on(DaemonLaunchFailed{Rank(3), "no such file"});
+  rig.fire(TimerKind::kStart, 2);
+  EXPECT_EQ(all_of<EndDaemon>(rig.seen).back().rank, Rank(2));
+  EXPECT_THAT(all_of<Probe>(rig.seen), IsEmpty());
+  EXPECT_EQ(told(), "");
+  rig.on(DaemonExited{Rank(2), "its session is over"});
+  EXPECT_EQ(told(), "cannot-start");
+}
+
+TEST_F(UnwatchedGrow, WhoIsSilentIsNotWaitedFor) {
+  report(2);
+  report(3);
+  const auto lost = rig.on(LinkDown{LinkId(3), LinkEnd::kSilent, "nothing heard"});
+  ASSERT_EQ(all_of<Probe>(lost).size(), 1U);
+  EXPECT_EQ(all_of<Probe>(lost)[0].rank, Rank(2));
+  rig.on(ProbeAnswered{Rank(2), true});
+  EXPECT_EQ(told(), "lost");
+}
+
+TEST_F(UnwatchedGrow, WhoDoesNotEndIsWaitedForSoLongOnly) {
+  report(2);
+  rig.on(DaemonLaunchFailed{Rank(3), "no such file"});
+  rig.on(ProbeAnswered{Rank(2), false});
+  rig.fire(TimerKind::kRollback, 2);
+  EXPECT_EQ(told(), "cannot-start");
+}
+
 }  // namespace
 }  // namespace tide::core

@@ -118,7 +118,7 @@ class HeadCore : private OverlayListener,
     roster_.on_report(link, rank, report);
   }
   bool on_stranger(const LinkUp& up) override { return roster_.admit(up); }
-  void on_stranger_lost(Rank rank, const std::string& reason) override;
+  void on_stranger_lost(Rank rank, const std::string& reason, bool silent) override;
   void on_launch_failed(Rank by, const wire::LaunchFailed& failed) override;
   void on_left(Rank rank, bool silent) override;
   void on_sent_home(const std::string&) override {}

@@ -22,8 +22,8 @@ void HeadCore::on_suspect(const Suspicion& suspicion) {
   }
 }
 
-void HeadCore::on_stranger_lost(Rank rank, const std::string& reason) {
-  roster_.on_stranger_lost(rank, reason);
+void HeadCore::on_stranger_lost(Rank rank, const std::string& reason, bool silent) {
+  roster_.on_stranger_lost(rank, reason, silent);
 }
 
 void HeadCore::on_node_lost(const Node& node, const std::string& reason) {

@@ -216,7 +216,7 @@ void Overlay::drop_child(LinkId id, const Link& link, const LinkDown& event) {
       listener_.on_suspect({link.peer, event.text, event.end == LinkEnd::kSilent});
     }
   } else if (is_head()) {
-    listener_.on_stranger_lost(link.peer, event.text);
+    listener_.on_stranger_lost(link.peer, event.text, event.end == LinkEnd::kSilent);
   }
 }
 

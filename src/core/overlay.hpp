@@ -67,7 +67,7 @@ class OverlayListener {
   // At the head: a link from somebody who is no member. Return false to turn it away.
   virtual bool on_stranger(const LinkUp& up) = 0;
   // At the head: the link of a daemon that has reported but is no member yet went down.
-  virtual void on_stranger_lost(Rank rank, const std::string& reason) = 0;
+  virtual void on_stranger_lost(Rank rank, const std::string& reason, bool silent) = 0;
   // At the head: a daemon that is no member yet could not start another.
   virtual void on_launch_failed(Rank by, const wire::LaunchFailed& failed) = 0;
   // At the head, while the DVM ends: a daemon's link is gone.

@@ -82,7 +82,7 @@ class OverlayRig : private OverlayListener {
   void on_launch_failed(Rank, const wire::LaunchFailed&) override {}
   void on_left(Rank, bool) override {}
   void on_sent_home(const std::string&) override {}
-  void on_stranger_lost(Rank rank, const std::string&) override {
+  void on_stranger_lost(Rank rank, const std::string&, bool) override {
     strangers_lost.push_back(rank.value());
   }
   void on_cut_off(const std::string& reason) override { cut_off.push_back(reason); }

@@ -108,9 +108,10 @@ void Roster::enter_shutdown() {
 // ---- suspicion and death ----
 
 std::vector<Rank> Roster::suspect(const Suspicion& suspicion, std::uint64_t now_ms) {
-  const Node* node = find(suspicion.rank);
+  Node* node = find(suspicion.rank);
   if (node == nullptr || shutting_down_) return {};
   if (start_of(*node) != nullptr) {
+    node->silent = suspicion.silent;
     node_failed(*node, ChangeFailure::kLost,
                 say::daemon_lost_at_start(node->name, suspicion.reason));
     return {};
@@ -168,6 +169,11 @@ bool Roster::heard_from(Rank rank) {
 // Whoever answers there may be well and not know that what it says does not arrive: it hears so by
 // the silence of its parent, or its parent by its own.
 void Roster::on_probe(const ProbeAnswered& event) {
+  if (const auto undone = rolled_back_.find(event.rank); undone != rolled_back_.end()) {
+    if (event.refused) return on_rolled_back(event.rank);
+    undone->second.port_open = true;
+    return probe_again_later();
+  }
   Node* node = find(event.rank);
   if (node == nullptr || !is_probed(*node)) return;
   const bool departs = node->state == NodeState::kDeparting;
@@ -175,24 +181,32 @@ void Roster::on_probe(const ProbeAnswered& event) {
     return departs ? note_departure(event.rank) : declare_dead({{event.rank, node->suspicion}});
   }
   node->port_open = true;
-  if (!timers_.armed(TimerKind::kProbeAgain)) {
-    out_.emplace_back(timers_.arm(TimerKind::kProbeAgain, config_.probe_again_ms));
-  }
+  probe_again_later();
   if (node->silent || departs) return;
   node->silent = true;
   node->suspect_until_ms += config_.silence_ms;
 }
 
 // What a link says of a crash is known before the kernel has closed the port.
+void Roster::probe_again_later() {
+  if (timers_.armed(TimerKind::kProbeAgain)) return;
+  out_.emplace_back(timers_.arm(TimerKind::kProbeAgain, config_.probe_again_ms));
+}
+
 void Roster::probe_again() {
   for (auto& [rank, node] : nodes_) {
     if (is_probed(node) && node.port_open) probe(node);
   }
+  for (auto& [rank, daemon] : rolled_back_) {
+    if (daemon.port_open) probe(rank, daemon);
+  }
 }
 
 void Roster::on_daemon_exited(const DaemonExited& event) {
-  if (const auto campaign = rolled_back_.extract(event.rank)) {
-    return check_rolled_back(campaign.mapped());
+  if (const auto undone = rolled_back_.find(event.rank); undone != rolled_back_.end()) {
+    // Of one that goes on alone its launcher knows the session only.
+    if (undone->second.endpoints.empty()) on_rolled_back(event.rank);
+    return;
   }
   Node* node = find(event.rank);
   if (node == nullptr) return;
@@ -264,8 +278,9 @@ bool Roster::handle_timer(TimerKind kind, std::uint32_t subject, std::uint64_t n
       on_start_timer(CampaignId(subject));
       return true;
     case TimerKind::kRollback:
-      std::erase_if(rolled_back_,
-                    [subject](const auto& entry) { return entry.second.value() == subject; });
+      std::erase_if(rolled_back_, [subject](const auto& entry) {
+        return entry.second.campaign.value() == subject;
+      });
       check_rolled_back(CampaignId(subject));
       return true;
     default:

@@ -129,7 +129,8 @@ class Roster {
   void on_daemon_exited(const DaemonExited& event);
   void on_probe(const ProbeAnswered& event);
   bool admit(const LinkUp& up);
-  void on_stranger_lost(Rank rank, const std::string& reason);
+  // `silent`: nobody there answers any more.
+  void on_stranger_lost(Rank rank, const std::string& reason, bool silent);
   void on_report(LinkId link, Rank rank, const wire::Report& report);
   void on_operations_complete(Serial serial);
 
@@ -186,6 +187,12 @@ class Roster {
     ChangeFailure cause = ChangeFailure::kCannotStart;  // of the first failure
   };
 
+  struct RolledBack {  // a daemon of a failed grow that has not ended yet
+    CampaignId campaign;
+    std::vector<wire::Endpoint> endpoints{};  // that are asked; none: its launcher tells
+    bool port_open = false;                   // when it was probed last
+  };
+
   // ---- starting ----
   void launch(CampaignId campaign, const std::vector<NodeRequest>& nodes, std::uint32_t limit_ms);
   Start* start_of(const Node& node);
@@ -197,7 +204,10 @@ class Roster {
   void send_home(Start& start);
   void wire_up(CampaignId campaign);
   void complete(CampaignId campaign);
-  void roll_back(CampaignId campaign);
+  void roll_back(CampaignId campaign, const LaunchBook& book);
+  [[nodiscard]] static std::optional<RolledBack> awaited(const Node& node, const LaunchBook& book);
+  void probe(Rank rank, RolledBack& daemon);
+  void on_rolled_back(Rank rank);
   void check_rolled_back(CampaignId campaign);
   void set_slots(Node& node) const;
 
@@ -207,6 +217,7 @@ class Roster {
   void check_suspects(std::uint64_t now_ms);
   [[nodiscard]] static bool is_probed(const Node& node);
   void probe(Node& node);
+  void probe_again_later();
   void probe_again();
   void arm_suspects(std::uint64_t now_ms);
 
@@ -228,8 +239,8 @@ class Roster {
   std::set<Rank> departing_;                       // nodes in that state
   std::uint32_t next_rank_ = 1;
   std::map<CampaignId, Start> starts_;
-  std::map<Rank, CampaignId> rolled_back_;  // daemons of failed grows that have not ended yet
-  std::map<Rank, std::string> given_up_;    // names of nodes that said nothing while the DVM ended
+  std::map<Rank, RolledBack> rolled_back_;
+  std::map<Rank, std::string> given_up_;  // names of nodes that said nothing while the DVM ended
   bool ready_ = false;
   bool shutting_down_ = false;
 };

@@ -293,13 +293,13 @@ void Roster::fail_start(CampaignId campaign, ChangeFailure cause, const std::str
   timers_.cancel(TimerKind::kStart, campaign.value());
   send_home(start.mapped());
   if (campaign == kFirstStart) return listener_.on_start_failed(reason);
-  roll_back(campaign);
+  roll_back(campaign, start.mapped().book);
   listener_.on_grow_failed(campaign, cause, reason);
   check_rolled_back(campaign);
 }
 
 // The ranks stay holes. Whoever reports later is turned away, because it is in no book.
-void Roster::roll_back(CampaignId campaign) {
+void Roster::roll_back(CampaignId campaign, const LaunchBook& book) {
   RankSet members;
   std::vector<Node> nodes;
   std::vector<Rank> own;
@@ -313,8 +313,12 @@ void Roster::roll_back(CampaignId campaign) {
     } else if (node.link) {
       overlay_.send_home(*node.link, say::grow_rolled_back());
     }
-    if (!node.over) out_.emplace_back(EndDaemon{node.rank});
-    if (!node.over && node.watched) rolled_back_.emplace(node.rank, campaign);
+    if (node.over) continue;
+    out_.emplace_back(EndDaemon{node.rank});
+    if (auto daemon = awaited(node, book)) {
+      const auto entry = rolled_back_.emplace(node.rank, std::move(*daemon)).first;
+      if (!entry->second.endpoints.empty()) probe(node.rank, entry->second);
+    }
   }
   if (!members.empty()) {
     wire::Operation operation;
@@ -326,9 +330,34 @@ void Roster::roll_back(CampaignId campaign) {
   }
 }
 
+// row:C3 what has to end before the failure is told. Whom no launcher watches is asked until its
+// port is closed, the last thing that it does, unless it is so silent that nothing would come of
+// it. One that has not reported ends with its session: ours, or that of a daemon which ends its
+// sessions before itself.
+std::optional<Roster::RolledBack> Roster::awaited(const Node& node, const LaunchBook& book) {
+  RolledBack out{node.campaign};
+  if (node.watched) return out;
+  if (node.state >= NodeState::kReported && !node.report.endpoints().empty()) {
+    const auto& endpoints = node.report.endpoints();
+    out.endpoints.assign(endpoints.begin(), endpoints.end());
+    return node.silent ? std::nullopt : std::optional(std::move(out));
+  }
+  return book.starts(kHeadRank, node.rank) ? std::optional(std::move(out)) : std::nullopt;
+}
+
+void Roster::probe(Rank rank, RolledBack& daemon) {
+  daemon.port_open = false;
+  out_.emplace_back(Probe{rank, daemon.endpoints});
+}
+
+void Roster::on_rolled_back(Rank rank) {
+  const auto daemon = rolled_back_.extract(rank);
+  check_rolled_back(daemon.mapped().campaign);
+}
+
 void Roster::check_rolled_back(CampaignId campaign) {
   const bool left = std::ranges::any_of(
-      rolled_back_, [campaign](const auto& entry) { return entry.second == campaign; });
+      rolled_back_, [campaign](const auto& entry) { return entry.second.campaign == campaign; });
   if (left) {
     if (!timers_.armed(TimerKind::kRollback, campaign.value())) {
       out_.emplace_back(timers_.arm(TimerKind::kRollback, config_.rollback_ms, campaign.value()));
@@ -367,9 +396,10 @@ bool Roster::all_reported(CampaignId campaign) const {
   return found == starts_.end() || found->second.book.reports() == found->second.book.size();
 }
 
-void Roster::on_stranger_lost(Rank rank, const std::string& reason) {
-  const Node* node = find(rank);
+void Roster::on_stranger_lost(Rank rank, const std::string& reason, bool silent) {
+  Node* node = find(rank);
   if (node == nullptr || shutting_down_) return;
+  node->silent = silent;
   node_failed(*node, ChangeFailure::kLost, say::daemon_lost_at_start(node->name, reason));
 }
 

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "base/dvm_directory.hpp"
@@ -31,6 +32,9 @@ constexpr std::uint64_t kExitPatienceMs = 2000;
 constexpr std::uint32_t kExitLookMs = 5;
 // Who was killed is gone when the kernel comes to it.
 constexpr auto kHolderEndsWithin = std::chrono::milliseconds(2000);
+// For the warden, which has nothing to end any more, to remove the run directory.
+constexpr auto kWardenEndsWithin = std::chrono::milliseconds(2000);
+constexpr auto kWardenPoll = std::chrono::milliseconds(1);
 
 core::DaemonConfig daemon_config(const wire::DaemonBlob& blob, const Params& params) {
   core::DaemonConfig config;
@@ -136,7 +140,8 @@ DaemonProgram::DaemonProgram(const wire::DaemonBlob& blob, const Params& params,
           io_, [this](core::ProcKey proc, int number) { end_client(proc, number); },
           [this](std::function<void()> then) { services_.when_settled(std::move(then)); }),
       signals_(io_, SIGTERM, SIGINT, SIGHUP),
-      exit_timer_(io_) {
+      exit_timer_(io_),
+      on_its_own_(blob.own_directory() && !blob.attached()) {
   if (blob.below_size() > 0) prepare_launches(blob, params);
 }
 
@@ -223,13 +228,25 @@ int DaemonProgram::run(const wire::DaemonBlob& blob, const Params& params) {
   files_.remove_all();
   remove_crash_dump();
   if (directory) clean_up(blob, *directory);
+  if (last_one_) dismiss_warden();
   return exit_status_;
+}
+
+// It ends what came to it and removes the run directory, where our log is, too.
+void DaemonProgram::dismiss_warden() const {
+  if (getppid() != warden_ || kill(warden_, exec::kLastOneSignal) != 0) return;
+  const auto deadline = std::chrono::steady_clock::now() + kWardenEndsWithin;
+  while (getppid() == warden_ && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(kWardenPoll);
+  }
 }
 
 // Without its holder this falls to whoever is left: the warden may be killed before it comes to
 // that. Where the holder lives nothing happens.
 void DaemonProgram::clean_up(const wire::DaemonBlob& blob, DvmDirectory& directory) const {
-  const bool holder_lost = blob.own_directory() ? warden_lost_ : head_lost_;
+  // A warden that ends us lives, and waits for us: to wait for it would cost us both that time.
+  const bool warden_lives = getppid() == warden_;
+  const bool holder_lost = blob.own_directory() ? warden_lost_ && !warden_lives : head_lost_;
   // With the directory goes what tells the next start whose processes are to be ended, so they are
   // ended before: those of a daemon that was killed together with head and warden. In a directory
   // of its own there is no other daemon. A head that only we have lost lives, and its jobs go on.
@@ -256,6 +273,7 @@ void DaemonProgram::wait_for_signals() {
   signals_.async_wait([this](std::error_code error, int number) {
     // A signal that came just before the wait was cancelled is reported all the same.
     if (error || exiting_) return;
+    signalled_ = true;
     warden_lost_ = warden_lost_ || number == exec::kOrphanedSignal;
     head_lost_ = head_lost_ || warden_lost_;
     wait_for_signals();  // first: the event may end the program and cancel it
@@ -402,6 +420,11 @@ void DaemonProgram::on_daemon_output(Rank /*rank*/, std::string_view text) {
 }
 
 // ---- the end ----
+//
+// Whoever asked for the end of one that is on its own takes a closed link for the end of all that
+// was on this machine. So what it has begun to start ends first, then its processes, the PMIx
+// server and the files, then the warden with the run directory, and the process itself closes the
+// links. Where nobody asked, neighbours hear of it first.
 
 void DaemonProgram::begin_exit(const core::Exit& exit) {
   exiting_ = true;
@@ -410,23 +433,41 @@ void DaemonProgram::begin_exit(const core::Exit& exit) {
   log_note("errmgr", exit.status == 0 ? 1 : 0, "ending: " + exit.reason);
   host_.stop();
   timers_.cancel_all();
-  // Where nobody asked for the end this is what people hear of the loss of the node.
-  links_.shutdown(fmt::format("its daemon ended: {}", say::first_line(exit.reason)));
-  asio::post(io_, [this] { launcher_.reset(); });  // we may be inside one of its reports
+  last_one_ = on_its_own_ && exit.status == 0 && !signalled_;
+  // This is what people hear of the loss of the node.
+  if (!last_one_) {
+    links_.shutdown(fmt::format("its daemon ended: {}", say::first_line(exit.reason)));
+  }
   endings_.stop();
   tracer_.stop_all();
   processes_->kill_all();
   exit_deadline_ms_ = rim::steady_ms() + kExitPatienceMs;
-  await_last_process();
+  if (last_one_ && launcher_) {
+    asio::post(io_, [this] { launcher_->shutdown(); });  // we may be inside one of its reports
+  } else {
+    asio::post(io_, [this] { launcher_.reset(); });
+    await_last_process();
+  }
 }
 
-// When the last process is gone nothing keeps the loop going but links that still flush. Orphans
-// are ended here, too: there may be no warden any more that would.
+void DaemonProgram::on_shutdown_done() {
+  asio::post(io_, [this] {
+    launcher_.reset();
+    exit_deadline_ms_ = rim::steady_ms() + kExitPatienceMs;
+    await_last_process();
+  });
+}
+
+// When the last process is gone nothing keeps the loop going but links that still flush; those that
+// stay open are left when nothing is queued. Orphans are ended here, too: there may be no warden
+// any more that would.
 void DaemonProgram::await_last_process() {
   const bool nobody_left = processes_->kill_orphans() == 0 && processes_->live() == 0;
-  if (nobody_left || rim::steady_ms() >= exit_deadline_ms_) {
+  const bool done = nobody_left && (!last_one_ || links_.queued_bytes() == 0);
+  if (done || rim::steady_ms() >= exit_deadline_ms_) {
     processes_.reset();
     signals_.cancel();
+    if (last_one_) io_.stop();
     return;
   }
   exit_timer_.expires_after(std::chrono::milliseconds(kExitLookMs));

@@ -1,6 +1,8 @@
 // A daemon as a program: the core of a daemon wired to links and processes.
 #pragma once
 
+#include <unistd.h>
+
 #include <asio/io_context.hpp>
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
@@ -39,6 +41,10 @@ class DaemonProgram : private rim::RimEffects,
   // Listens, joins the DVM, serves until the end. Returns the exit status for main().
   int run(const wire::DaemonBlob& blob, const Params& params);
 
+  // After run(): nothing of the DVM is left on this machine but this process, whose end closes its
+  // links. Whoever asked for the end sees so that all has ended: the caller should end it at once.
+  [[nodiscard]] bool is_last_one() const { return last_one_; }
+
  private:
   // RimEffects
   void perform(core::Action action) override;
@@ -59,6 +65,7 @@ class DaemonProgram : private rim::RimEffects,
   void on_daemon_exited(Rank rank, std::string text) override;
   void on_daemon_output(Rank rank, std::string_view text) override;
   void on_warden_lost(std::string /*text*/) override {}
+  void on_shutdown_done() override;
 
   Result<std::vector<wire::Endpoint>> open_door(const wire::DaemonBlob& blob, const Params& params);
   void prepare_launches(const wire::DaemonBlob& blob, const Params& params);
@@ -71,6 +78,7 @@ class DaemonProgram : private rim::RimEffects,
   void wait_for_signals();
   void begin_exit(const core::Exit& exit);
   void await_last_process();
+  void dismiss_warden() const;
 
   exec::UniqueFd joined_;
   asio::io_context io_;
@@ -89,10 +97,14 @@ class DaemonProgram : private rim::RimEffects,
   asio::signal_set signals_;
   asio::steady_timer exit_timer_;
   std::uint64_t exit_deadline_ms_ = 0;
+  pid_t warden_ = getppid();
+  bool on_its_own_ = false;  // nobody here but its warden hears of its end
+  bool last_one_ = false;
   bool exiting_ = false;
   int exit_status_ = 0;
   bool head_lost_ = false;
   bool warden_lost_ = false;
+  bool signalled_ = false;
 };
 
 }  // namespace tide::daemon

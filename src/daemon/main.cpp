@@ -89,6 +89,7 @@ int run_daemon(tide::exec::UniqueFd joined) {
   blob.mutable_key()->assign(blob.key().size(), '\0');
   const int status = program.run(blob, *params);
   tide::log_shutdown();
+  if (program.is_last_one()) ::_exit(status);
   return status;
 }
 

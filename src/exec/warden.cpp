@@ -99,6 +99,7 @@ class Warden {
   void stop(Daemon& daemon, int signal, Clock::duration grace);
 
   void wind_down();
+  void leave_behind(pid_t daemon);
   void kill_overdue();
   void reap();
   void remove_files_of(pid_t daemon) const;
@@ -120,6 +121,8 @@ class Warden {
   bool childless_ = true;
   bool let_go_ = false;
   bool winding_down_ = false;
+  bool left_behind_ = false;  // the daemon ends after us
+  bool strangers_ = false;    // seen at the last look
   Clock::time_point give_up_at_ = Clock::time_point::max();
 };
 
@@ -134,7 +137,8 @@ bool Warden::prepare() {
   std::signal(SIGPIPE, SIG_IGN);  // NOLINT(cert-err33-c): can't fail for SIGPIPE
   sigset_t watched{};
   ::sigemptyset(&watched);
-  for (const int number : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&watched, number);
+  for (const int number : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, kLastOneSignal})
+    ::sigaddset(&watched, number);
   if (::sigprocmask(SIG_BLOCK, &watched, nullptr) != 0) return false;
   signals_.reset(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
   const int flags = ::fcntl(control_.get(), F_GETFL);
@@ -157,12 +161,13 @@ int Warden::run() {
   if (const Status removed = directory_.remove_if_abandoned(patience); !removed) {
     std::fprintf(stderr, "prted: %s\n", removed.error().message.c_str());
   }
-  return childless_ ? 0 : 1;
+  return childless_ || left_behind_ ? 0 : 1;
 }
 
 bool Warden::finished() const {
   if (!winding_down_) return false;
-  return (daemons_.empty() && childless_) || Clock::now() >= give_up_at_;
+  if (Clock::now() >= give_up_at_) return true;
+  return left_behind_ && !daemons_.empty() ? !strangers_ : daemons_.empty() && childless_;
 }
 
 int Warden::poll_timeout_ms() const {
@@ -197,7 +202,11 @@ void Warden::poll_once() {
 void Warden::read_signals() {
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
-    if (info.ssi_signo != SIGCHLD) wind_down();
+    if (info.ssi_signo == static_cast<std::uint32_t>(kLastOneSignal)) {
+      leave_behind(static_cast<pid_t>(info.ssi_pid));
+    } else if (info.ssi_signo != SIGCHLD) {
+      wind_down();
+    }
   }
 }
 
@@ -316,6 +325,18 @@ void Warden::wind_down() {
   give_up_at_ = Clock::now() + kOrphanedGrace + kLastWait;
 }
 
+// Whoever else sends that signal is not heard.
+void Warden::leave_behind(pid_t daemon) {
+  const bool ours = daemons_.size() == 1 && daemons_.begin()->second.pid == daemon;
+  if (!ours || winding_down_) return;
+  winding_down_ = left_behind_ = true;
+  control_.reset();
+  unsent_.clear();
+  pace_.start(Clock::now());
+  give_up_at_ = Clock::now() + kLastWait;
+  sweep();
+}
+
 void Warden::kill_overdue() {
   const auto now = Clock::now();
   for (auto& [id, daemon] : daemons_) {
@@ -358,7 +379,8 @@ void Warden::sweep() {
     return std::ranges::any_of(daemons_,
                                [pid](const auto& entry) { return entry.second.pid == pid; });
   });
-  pace_.looked(Clock::now(), strangers > 0);
+  strangers_ = strangers > 0;
+  pace_.looked(Clock::now(), strangers_);
 }
 
 }  // namespace

@@ -11,6 +11,10 @@ namespace tide::exec {
 
 // What a daemon gets, and only then, when the launcher is gone or the warden itself was killed.
 inline constexpr int kOrphanedSignal = SIGHUP;
+// What the daemon of a node with a directory of its own sends its warden when it has nothing left
+// to do but to end. The warden ends first: then the end of the daemon is the end of all that was
+// here.
+inline constexpr int kLastOneSignal = SIGUSR1;
 
 // Runs until the launcher's end of `control_fd` closes (or SIGTERM, SIGINT or SIGHUP comes) and all
 // daemons and all they started are gone. Starts and stops daemons as told over the socket (see

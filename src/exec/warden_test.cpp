@@ -28,6 +28,7 @@ using testing::is_alive;
 using testing::pid_in;
 using testing::read_text;
 using testing::TemporaryDirectory;
+using testing::write_text;
 
 constexpr int kReportTimeoutMs = 10'000;
 constexpr std::uint32_t kNoGraceMs = 0;
@@ -309,6 +310,26 @@ TEST_F(NodeWardenTest, TheDaemonHasTheDescriptorAloneAndTheDirectoryGoesWithIt) 
   control_.reset();
   EXPECT_EQ(wait_for_warden(), 0);
   EXPECT_FALSE(std::filesystem::exists(base()));
+}
+
+// row:E12
+TEST_F(NodeWardenTest, ADaemonThatSaysSoEndsLastAndTheDirectoryBeforeIt) {
+  const pid_t daemon =
+      start_daemon(1,
+                   "(setsid sh -c 'echo $$ > stray; exec sleep 1000' &); trap '' HUP; "
+                   "while [ ! -e go ]; do sleep 0.02; done; "
+                   "kill -USR1 $PPID; exec sleep 1000");
+  const pid_t stray = pid_from("stray");
+  send(LetGo{});
+  control_.reset();
+  ::kill(warden_, kLastOneSignal);  // this is the daemon's word alone
+  write_text(directory_.file("go"), "");
+  EXPECT_EQ(wait_for_warden(), 0);
+  EXPECT_TRUE(is_alive(daemon));
+  EXPECT_FALSE(is_alive(stray));
+  EXPECT_FALSE(std::filesystem::exists(base()));
+  ::kill(daemon, SIGKILL);
+  EXPECT_TRUE(eventually([&] { return !is_alive(daemon); }));
 }
 
 }  // namespace

@@ -255,6 +255,18 @@ TEST_F(SshLauncherTest, WhoIsEndedIsReportedOnce) {
   EXPECT_EQ(seen(2).pid, 0);
 }
 
+// row:C3
+TEST_F(SshLauncherTest, ItsEndIsToldWhenTheOtherSideHasEndedWhatItStarted) {
+  start();
+  launch(1, "n1",
+         "trap 'echo killed > how; exit 9' TERM; greet; head -c 9 > blob; echo $$ > pid; "
+         "cat > /dev/null; sleep 0.3; echo ended > how; exit 71");
+  running_pid("pid");
+  launcher_->end(Rank(1));
+  ASSERT_TRUE(run_until([this] { return seen(1).exited.has_value(); }));
+  EXPECT_EQ(read_text(folder_.file("how")), "ended\n");
+}
+
 TEST_F(SshLauncherTest, ASessionThatStaysHasTheOutputAndTellsTheEnd) {
   start({.concurrent = 1, .attached = true});
   launch(1, "n1", "echo early >&2; join; echo late >&2; read line; exit 3");

@@ -19,6 +19,9 @@ namespace tide::launch {
 namespace {
 
 constexpr std::size_t kKeptErrorBytes = 4096;
+// For the other side to end what it has started, and the session with it, when its life line is
+// cut.
+constexpr std::uint32_t kCutGraceMs = 3000;
 // Between a gentle end of the agent and SIGKILL.
 constexpr std::uint32_t kEndGraceMs = 1000;
 // For the last words of a daemon that did not find the head in time, and the end of its warden.
@@ -207,7 +210,8 @@ void SshSession::arm(std::uint32_t after_ms) {
 }
 
 void SshSession::overdue() {
-  if (ending_) return signal_agent(SIGKILL);
+  if (terminated_) return signal_agent(SIGKILL);
+  if (ending_) return terminate_agent();
   end_.timed_out = !joined_;
   end_.waited_ms = limit_ms_;
   end();
@@ -218,6 +222,15 @@ void SshSession::end() {
   ending_ = true;
   asio::error_code ignored;
   input_.close(ignored);
+  // Whoever waits for our end wants nothing to be left there, and the agent would not wait for
+  // that.
+  const bool somebody_hears = end_.greeted && !end_.timed_out && !(joined_ && !settings_.attached);
+  if (somebody_hears) return arm(kCutGraceMs);
+  terminate_agent();
+}
+
+void SshSession::terminate_agent() {
+  terminated_ = true;
   signal_agent(SIGTERM);
   arm(kEndGraceMs);
 }

@@ -52,7 +52,8 @@ class SshSession : public std::enable_shared_from_this<SshSession> {
 
   // Once. After an error nothing was started and no callback comes.
   Status start(exec::ProcessSpawner& spawner, std::span<const std::string> argv, exec::Secret blob);
-  // Cuts the life line and ends the agent; `ended` follows.
+  // Cuts the life line, which ends what was started there and then the agent; if that takes too
+  // long, or nobody is there, the agent alone. `ended` follows.
   void end();
   [[nodiscard]] bool joined() const { return joined_; }
   [[nodiscard]] const std::string& their_version() const { return their_version_; }
@@ -75,6 +76,7 @@ class SshSession : public std::enable_shared_from_this<SshSession> {
   void arm(std::uint32_t after_ms);
   [[nodiscard]] std::uint32_t whole_seconds_since_start() const;
   void overdue();
+  void terminate_agent();
   void signal_agent(int number) const;
   void agent_ended(int wait_status);
   void read_what_is_left(Descriptor& in, Taker take);
@@ -96,6 +98,7 @@ class SshSession : public std::enable_shared_from_this<SshSession> {
   pid_t pid_ = 0;               // while it is ours to signal
   bool joined_ = false;
   bool ending_ = false;
+  bool terminated_ = false;  // the agent was asked to end
 };
 
 }  // namespace tide::launch

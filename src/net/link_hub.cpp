@@ -91,6 +91,7 @@ class LinkHub::Impl final : public std::enable_shared_from_this<Impl>,
   // Without a reason without a goodbye.
   void shutdown(const std::optional<std::string>& why);
   [[nodiscard]] std::size_t queued_bytes(LinkId id) const;
+  [[nodiscard]] std::size_t queued_bytes() const;
   [[nodiscard]] std::string peer_address(LinkId id) const;
   [[nodiscard]] std::uint64_t refused() const { return refusals_.total(); }
 
@@ -354,6 +355,12 @@ std::size_t LinkHub::Impl::queued_bytes(LinkId id) const {
   return found == links_.end() ? 0 : found->second->queued_bytes();
 }
 
+std::size_t LinkHub::Impl::queued_bytes() const {
+  std::size_t sum = 0;
+  for (const auto& [id, link] : links_) sum += link->queued_bytes();
+  return sum;
+}
+
 std::string LinkHub::Impl::peer_address(LinkId id) const {
   const auto found = links_.find(id);
   if (found == links_.end()) return {};
@@ -422,6 +429,10 @@ void LinkHub::shutdown(const std::string& why) {
 
 std::size_t LinkHub::queued_bytes(LinkId link) const {
   return impl_->queued_bytes(link);
+}
+
+std::size_t LinkHub::queued_bytes() const {
+  return impl_->queued_bytes();
 }
 
 std::string LinkHub::peer_address(LinkId link) const {

@@ -72,8 +72,9 @@ class LinkHub {
   // io_context runs out of work when all is flushed, or the time for it is up.
   void shutdown(const std::string& why = "shut down");
 
-  // Bytes waiting to be sent on a link; 0 when it is not there.
+  // Bytes waiting to be sent on a link; 0 when it is not there. And on all links.
   [[nodiscard]] std::size_t queued_bytes(LinkId link) const;
+  [[nodiscard]] std::size_t queued_bytes() const;
 
   // Where the other end of a link is, without the port; empty when it is not there.
   [[nodiscard]] std::string peer_address(LinkId link) const;

@@ -28,6 +28,8 @@ class LinkPort : private net::LinkHandler {
   void probe(const core::Probe& action, std::function<void(bool refused)> answer);
   void shutdown() { hub_.shutdown(); }
   void shutdown(const std::string& why) { hub_.shutdown(why); }
+  // What has not been sent yet.
+  [[nodiscard]] std::size_t queued_bytes() const { return hub_.queued_bytes(); }
   // Where the other end of a link is; empty: it is gone.
   [[nodiscard]] std::string peer_address(LinkId link) const { return hub_.peer_address(link); }
   // Callers turned away so far, those that got no line in the log included.

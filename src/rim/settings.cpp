@@ -73,6 +73,7 @@ core::HeadConfig head_config(const Params& params) {
   out.roster.start_timeout_ms = params.get_duration_ms("tide_start_timeout");
   out.roster.suspect_grace_ms = params.get_duration_ms("tide_suspect_grace");
   out.roster.silence_ms = params.get_duration_ms("tide_heartbeat_timeout");
+  out.roster.rollback_ms = params.get_duration_ms("tide_leave_timeout");
   out.roster.default_slots = params.get_string("prte_set_default_slots");
   out.jobs.stream_window_bytes = static_cast<std::uint32_t>(params.get_size("tide_stream_window"));
   out.history_events = static_cast<std::uint32_t>(params.get_int("tide_history_events"));

@@ -214,7 +214,7 @@ void Changes::note_ranks(ChangeOutcome& outcome, const wire::ChangeBegun& begun)
   }
 }
 
-// row:E12 row:E5 what is said to be gone is gone
+// row:E12 row:E5 row:C3 what is said to be gone is gone
 void Changes::on_ended(ChangeOutcome& outcome, const wire::ChangeEnded& ended) const {
   outcome.ended = true;
   outcome.done = ended.done();
@@ -237,18 +237,31 @@ void Changes::on_ended(ChangeOutcome& outcome, const wire::ChangeEnded& ended) c
   const bool leave = ended.done() == (outcome.plan.what == ChangeKind::kShrink);
   if (!leave || world_.down_requested()) return;
   check_round(outcome);
-  // Of daemons on other machines that a grow started nobody sees the end but themselves.
-  if (!ended.done() && world_.scenario().far) return;
   for (const auto& [id, host] : world_.hosts()) {
     const bool meant = id != kHeadHost && outcome.ranks.contains(host.identity.rank);
     if (!meant || !host.alive || host.foreign) continue;
     if (world_.is_excused(host.identity.rank) || host.silent) continue;
+    if (grow_failed && world_.scenario().far && ends_unseen(host.identity.rank, outcome)) continue;
     // On another machine a link that breaks looks like the end of who was let go.
     const bool ends = host.core->overlay().leaving() && world_.last_fault_ms() >= outcome.asked_ms;
     if (ends && world_.scenario().far) continue;
     throw BrokenPromise("who is said to have left has ended",
                         fmt::format("rank {} on {}", host.identity.rank.value(), host.node));
   }
+}
+
+// On another machine one that the head has not heard of ends with its session, or when it is turned
+// away, and one that a fault keeps from hearing is not waited for until it does.
+bool Changes::ends_unseen(Rank rank, const ChangeOutcome& outcome) const {
+  return !reported_.contains(rank) || world_.last_fault_ms() >= outcome.asked_ms;
+}
+
+// What the head has heard of it has to see the end of.
+void Changes::on_head_step(const core::HeadEvent& event) {
+  const auto* heard = std::get_if<core::MessageIn>(&event);
+  if (heard == nullptr || !heard->message.has_report()) return;
+  const auto* node = world_.head().roster().find(heard->message.report().node());
+  if (node != nullptr && node->state >= core::NodeState::kReported) reported_.insert(node->rank);
 }
 
 // row:S15 a shrink fails only if its order can't be sent, and then everybody stays

@@ -62,6 +62,7 @@ class Changes {
   // Whoever asks for nodes may be told that there are none.
   [[nodiscard]] bool ever_refused() const { return ever_refused_; }
 
+  void on_head_step(const core::HeadEvent& event);
   // After a step in which changes may have ended, before what it led to is performed.
   void check_told(const core::Actions& actions) const;
   void when_quiet() const;
@@ -82,6 +83,7 @@ class Changes {
   void leave(std::size_t index);
   void note_ranks(ChangeOutcome& outcome, const wire::ChangeBegun& begun) const;
   void on_ended(ChangeOutcome& outcome, const wire::ChangeEnded& ended) const;
+  [[nodiscard]] bool ends_unseen(Rank rank, const ChangeOutcome& outcome) const;
   void check_unordered(const ChangeOutcome& outcome) const;
   void check_round(const ChangeOutcome& outcome) const;
   void check_leases() const;
@@ -104,6 +106,7 @@ class Changes {
   std::map<std::string, Round> rounds_;                // by allocation
   std::map<std::string, std::uint64_t> leased_until_;  // by node, in milliseconds
   std::set<std::string> free_;
+  std::set<Rank> reported_;
   std::map<std::string, FaultKind> troubles_;
   std::optional<std::uint64_t> last_trouble_ms_;
   bool ever_refused_ = false;

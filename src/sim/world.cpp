@@ -148,6 +148,7 @@ class World::HeadObserver final : public core::StepObserver<core::HeadEvent> {
                std::uint64_t now_ms) override {
     if (world_.schedule_.explores()) world_.schedule_.note(kHeadHost, event.index());
     if (world_.journal_.keeps_lines()) write_down(event, actions);
+    world_.changes_->on_head_step(event);
     world_.checks_->on_head_step(event, actions, now_ms);
     world_.services_->on_head_step(actions);
   }

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from dvm import is_alive, wait_until
 from swarmlib.client import Swarm
+from swarmlib.node import SSHD
 
 COMMAND = Path(__file__).resolve().parents[2] / "testbed" / "swarm"
 COMMAND_LIMIT_S = 60
@@ -45,7 +47,7 @@ class Bed:
         self.count, self._options = count, options
         self.folder = Path(tempfile.mkdtemp(prefix="sw"))
         self.swarm = Swarm(self.folder)
-        self._crashed = set()
+        self._crashed, self._without_sshd = set(), set()
 
     def __enter__(self):
         try:
@@ -105,12 +107,28 @@ class Bed:
     def heal(self, name):
         self.swarm.ask("heal", node=name, net=0)
 
+    def refuse(self, name):
+        """Nobody can log in there any more; all that runs there goes on."""
+        for pid in self._listeners(name):
+            os.kill(pid, 9)
+        wait_until(lambda: not self._listeners(name), what=f"the sshd of {name} is gone")
+        self._without_sshd.add(name)
+
+    def _listeners(self, name):
+        space = os.readlink(f"/proc/{self._described[name]['pid']}/ns/pid")
+        return [pid for pid, (other, words) in process_table().items() if other == space and words.startswith(SSHD_LISTENER)]
+
+    def _let_in(self, name):
+        done = self.run(name, SSHD, "-f", "/etc/ssh/sshd_config", "-E", "/run/sshd.log")
+        assert done.returncode == 0, f"sshd on {name}: {done.stderr}"
+
     def boot(self, name, keep_disk=False):
         self.swarm.ask("boot", node=name)
         self._described[name] = self.swarm.describe(name)
         if not keep_disk:
             self._empty_disk(name)
         self._crashed.discard(name)
+        self._without_sshd.discard(name)
 
     def mend(self):
         """Everything works again: nodes run, links are whole."""
@@ -121,6 +139,9 @@ class Bed:
                 self.heal(node["name"])
             if node["state"] == "down":
                 self.boot(node["name"])
+        for name in sorted(self._without_sshd):
+            self._let_in(name)
+        self._without_sshd.clear()
 
     def _empty_disk(self, name):
         for path in self.disk(name).iterdir():
@@ -140,6 +161,14 @@ class Bed:
         firsts = {node["pid"] for node in self._described.values()}
         return {(spaces[space], pid): words for pid, (space, words) in process_table().items()
                 if space in spaces and pid not in firsts and not words.startswith(SSHD_LISTENER)}
+
+    def outside(self, name, inside):
+        """The number of a node's process as this machine has it; `inside` is its number there."""
+        for _, pid in self.processes([name]):
+            numbers = re.search(r"NSpid:(.*)", Path(f"/proc/{pid}/status").read_text())[1].split()
+            if int(numbers[-1]) == inside:
+                return pid
+        raise AssertionError(f"{name} has no process {inside}")
 
     def _files(self):
         """Files and folders in the nodes' /tmp and /dev/shm. Empty places for run directories do not count, nor does

@@ -12,11 +12,17 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / "testbed")]
 
 from bed import Bed  # noqa: E402
 from dvm import live_dvms  # noqa: E402
+from storm_seed import SEED  # noqa: E402
 from swarm_dvm import SwarmDvm  # noqa: E402
+from swarm_growing import ElasticSwarmDvm  # noqa: E402
 from swarmlib.client import why_not  # noqa: E402
 
 LARGE = 64
 KEEP_VARIABLE = "TIDE_SWARM_KEEP"  # a folder for all logs of tests that fail
+
+
+def pytest_report_header():
+    return f"faults are chosen by TIDE_SEED={SEED}"
 
 
 def pytest_collection_modifyitems(items):
@@ -57,6 +63,20 @@ def make_dvm(bed):
 
     def make(nodes, **arguments):
         made.append(SwarmDvm(bed, nodes, **arguments))
+        return made[-1].up()
+
+    yield make
+    for dvm in reversed(made):
+        dvm.close()
+
+
+@pytest.fixture
+def make_elastic(bed):
+    """The same for ElasticSwarmDvm(bed, …)."""
+    made = []
+
+    def make(count, pool=0, **arguments):
+        made.append(ElasticSwarmDvm(bed, count, pool, **arguments))
         return made[-1].up()
 
     yield make

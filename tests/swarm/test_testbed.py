@@ -282,6 +282,19 @@ def test_a_frozen_node_accepts_and_does_not_answer(small):
     assert reaches(small, "node1", "node2") == ""
 
 
+def test_a_node_that_lets_nobody_in_goes_on(small):
+    started = subprocess.Popen(small.argv("node2", "sleep", "1000"), env=small.swarm.environment())
+    wait_until(lambda: "sleep 1000" in small.processes(["node2"]).values(), what="it runs")
+    small.refuse("node2")
+    assert reaches(small, "node1", "node2") == REFUSED
+    assert "sleep 1000" in small.processes(["node2"]).values()
+    small.mend()
+    assert reaches(small, "node1", "node2") == ""
+    started.kill()
+    started.wait()
+    wait_until(lambda: not small.processes(["node2"]), what="nothing else is left")
+
+
 def test_a_frozen_node_can_crash_and_boot(small):
     small.freeze("node2")
     small.crash("node2")

@@ -1,0 +1,39 @@
+"""Elastic DVMs over the nodes of a swarm: made, and looked at on the machines that come and go."""
+
+from growing import nodes
+from swarm_dvm import SLOTS, SwarmDvm, everywhere
+
+# So that hosts that do not answer are told of soon; a third of it is for ssh to connect.
+PROMPT = {"plm_ssh_timeout": "9s"}
+
+
+class ElasticSwarmDvm(SwarmDvm):
+    """One that starts with the first `count` nodes and has a pool of the next `pool`. Its logs and processes are looked
+    for in all nodes up to number `seen`."""
+
+    def __init__(self, bed, count, pool=0, *, prtemca=None, up_options=(), seen=None):
+        names = bed.names(count + pool)
+        super().__init__(bed, count, prtemca={"prte_elastic_mode": 1, **PROMPT, **(prtemca or {})}, up_options=up_options)
+        self.first, self.pool = names[:count], names[count:]
+        if pool:
+            self._up_argv += ["--pool-hostfile", self.file("pool", self.pool)]
+        self.nodes = bed.names(max(seen or 0, count + pool))
+
+    def file(self, name, hosts):
+        """A hostfile, and where the head finds it."""
+        (self.tmpdir / name).write_text("".join(f"{host} slots={SLOTS}\n" for host in hosts))
+        return f"{self.env['TMPDIR']}/{name}"
+
+
+def left_on(dvm, names):
+    """What of any DVM runs or lies on these nodes at this moment: daemons, wardens, sessions, run directories."""
+    if not names:
+        return []
+    running = [(node, words) for (node, _), words in dvm.bed.processes(names).items() if "prted" in words]
+    return running + [str(path) for name in names for path in dvm.bed.disk(name).glob("prte.*/*")]
+
+
+def assert_has(dvm, names):
+    """The DVM has these nodes, and a job runs on each of them."""
+    assert nodes(dvm) == sorted(names)
+    everywhere(dvm, names)
