@@ -70,7 +70,6 @@ TEST_F(TwoManagers, EachIsOfferedItsShareBeforeAnybodyIsTold) {
   EXPECT_THAT(events_of("return-failed"), IsEmpty());
 }
 
-// row:C6
 class Verdicts : public TwoManagers, public ::testing::WithParamInterface<ReturnVerdict> {};
 
 // row:C6
