@@ -253,7 +253,8 @@ void Changes::on_ended(ChangeOutcome& outcome, const wire::ChangeEnded& ended) c
 // On another machine one that the head has not heard of ends with its session, or when it is turned
 // away, and one that a fault keeps from hearing is not waited for until it does.
 bool Changes::ends_unseen(Rank rank, const ChangeOutcome& outcome) const {
-  return !reported_.contains(rank) || world_.last_fault_ms() >= outcome.asked_ms;
+  const bool struck = world_.last_fault_ms() + kFaultLastsMs >= outcome.asked_ms;
+  return struck || !reported_.contains(rank);
 }
 
 // What the head has heard of it has to see the end of.
