@@ -224,8 +224,9 @@ void Checks::on_struck(HostId host, std::uint64_t for_ms) {
 void Checks::on_launch_fault(const Fault& fault) {
   if (fault.kind != FaultKind::kSlowStart) start_may_fail_ = true;
   // The one that shows the ticket first is in; the other ends, and for the launcher that is the
-  // daemon.
-  if (fault.kind == FaultKind::kTwin) excused_.insert(Rank(fault.target));
+  // daemon. And one that dies when it has reported may be a member by then.
+  const bool may_be_lost = fault.kind == FaultKind::kTwin || fault.kind == FaultKind::kDiesReported;
+  if (may_be_lost) excused_.insert(Rank(fault.target));
 }
 
 // A fault excuses a start that is under way, not one that hangs already.
