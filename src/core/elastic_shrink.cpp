@@ -200,21 +200,34 @@ bool ElasticDesk::begin_leaving(CampaignId id, Campaign& campaign) {
   return true;
 }
 
-// row:S15
+// row:S15 who can't be ordered stays. Other shrinks that counted on that departure do without it,
+// and fail, too, if they let go nothing else.
 void ElasticDesk::order(CampaignId id, Campaign& campaign) {
   campaign.own = living(campaign.own);
   campaign.ranks = living(campaign.ranks);
-  if (!campaign.own.empty()) {
-    const auto ordered = roster_.order_to_leave(campaign.own);
-    if (!ordered) {
-      roster_.take_back(campaign.own);
-      campaign.outcome = {ChangeFailure::kResources, say::shrink_failed(ordered.error().message)};
-      sessions_.set_ending(campaign.ends, false);
-      jobs_.end_change(id, std::nullopt);
-      return end(id);
+  const auto ordered = campaign.own.empty() ? ok_status() : roster_.order_to_leave(campaign.own);
+  if (ordered) return enter(id, campaign, Phase::kDeparting, config_.departure_timeout_ms);
+
+  const Outcome failure{ChangeFailure::kResources, say::shrink_failed(ordered.error().message)};
+  const auto staying = campaign.own;
+  roster_.take_back(staying);
+  std::vector<CampaignId> failed{id};
+  for (auto& [other_id, other] : campaigns_) {
+    const bool begun = other.kind == CampaignKind::kShrink && other.phase != Phase::kWaiting;
+    if (other_id == id || !begun) continue;
+    std::size_t counted_on = 0;
+    for (const Rank rank : staying) {
+      if (other.ranks.erase(rank) > 0) counted_on += other.leavers.erase(rank);
     }
+    if (counted_on > 0 && other.leavers.empty()) failed.push_back(other_id);
   }
-  enter(id, campaign, Phase::kDeparting, config_.departure_timeout_ms);
+  for (const CampaignId each : failed) {
+    Campaign& shrink = campaigns_.at(each);
+    shrink.outcome = failure;
+    sessions_.set_ending(shrink.ends, false);
+    jobs_.end_change(each, std::nullopt);
+    end(each);
+  }
 }
 
 void ElasticDesk::on_departed(const Node& node) {

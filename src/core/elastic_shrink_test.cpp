@@ -55,6 +55,25 @@ TEST(ElasticDesk, AnOrderThatCannotBeSentChangesNothing) {
   EXPECT_TRUE(rig.head.elastic().idle());
 }
 
+// row:S15 row:E20 nobody waits for a departure that does not come, or ends a full member for it
+TEST(ElasticDesk, AnOrderThatCannotBeSentFailsWhoCountedOnIt) {
+  auto config = elastic_config();
+  config.roster.orders_fail = true;
+  ElasticRig rig(2, config);
+  rig.submit(kUser, on_node("v2"));
+  rig.launched(2, 1, {0});
+  rig.release({"v2"});
+  rig.release({"v2"}, 8);
+  rig.fire(TimerKind::kChange, 3);  // the second one has nothing of its own to end
+  EXPECT_THAT(outcomes(rig.seen), IsEmpty());
+  rig.fire(TimerKind::kChange, 2);
+  ASSERT_EQ(outcomes(rig.seen).size(), 2U);
+  EXPECT_FALSE(outcomes(rig.seen)[0].done() || outcomes(rig.seen)[1].done());
+  EXPECT_EQ(rig.state_of(2), NodeState::kUp);
+  EXPECT_FALSE(rig.head.jobs().fence().holds_mapping());
+  EXPECT_TRUE(rig.head.elastic().idle());
+}
+
 // row:S15 who is lost meanwhile is not taken for a full member
 TEST(ElasticDesk, WhoHasToStayIsStillUnderSuspicion) {
   auto config = elastic_config();
