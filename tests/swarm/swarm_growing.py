@@ -1,10 +1,14 @@
 """Elastic DVMs over the nodes of a swarm: made, and looked at on the machines that come and go."""
 
+import time
+
+from dvm import POLL_S, TIME_SCALE
 from growing import nodes
 from swarm_dvm import SLOTS, SwarmDvm, everywhere
 
 # So that hosts that do not answer are told of soon; a third of it is for ssh to connect.
 PROMPT = {"plm_ssh_timeout": "9s"}
+MOMENT_S = 2
 
 
 class ElasticSwarmDvm(SwarmDvm):
@@ -26,7 +30,17 @@ class ElasticSwarmDvm(SwarmDvm):
 
 
 def left_on(dvm, names):
-    """What of any DVM runs or lies on these nodes at this moment: daemons, wardens, sessions, run directories."""
+    """What of any DVM runs or lies on these nodes: daemons, wardens, sessions, run directories. A moment passes between
+    the last link that a process closes and its end, and one that came while its grow was undone goes by itself."""
+    deadline = time.monotonic() + MOMENT_S * TIME_SCALE
+    while True:
+        left = seen_on(dvm, names)
+        if not left or time.monotonic() > deadline:
+            return left
+        time.sleep(POLL_S)
+
+
+def seen_on(dvm, names):
     if not names:
         return []
     running = [(node, words) for (node, _), words in dvm.bed.processes(names).items() if "prted" in words]
