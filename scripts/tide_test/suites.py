@@ -15,6 +15,7 @@ from tide_test.process import Deadline, run_logged, tail
 
 SIM = "sim"  # ctest's name of the simulator's program
 PROGRAM_LIMIT_S = 300
+ASAN_PROGRAM_LIMIT_S = 900  # the worlds of the simulator take ten times as long
 TIDY_LIMIT_S = 600  # for what is not remembered; 200 units in this time, more or less
 LANE_LIMIT_S = 1200
 ASAN_LANE_LIMIT_S = 2400  # it takes a third of that on two idle cores
@@ -95,7 +96,7 @@ def _run_tidy(context, log):
     return [broken] if broken else tidy.check(context.root, context.builds.folder("tidy"), log, limit_s)
 
 
-def _run_programs(context, log, preset, wanted, extra=None):
+def _run_programs(context, log, preset, wanted, extra=None, limit_s=PROGRAM_LIMIT_S):
     """The gtest programs of a preset whose ctest names `wanted` accepts, beside each other."""
     broken = context.builds.ensure(preset)
     if broken:
@@ -104,7 +105,7 @@ def _run_programs(context, log, preset, wanted, extra=None):
     def part(name, program):
         def run(scratch, own_log):
             env = context.environment(preset, scratch, extra)
-            return gtest.run_program(name, program, own_log, context.limit(PROGRAM_LIMIT_S), env=env, cwd=scratch)
+            return gtest.run_program(name, program, own_log, context.limit(limit_s), env=env, cwd=scratch)
 
         return name, run
 
@@ -256,7 +257,7 @@ def _run_asan(context, log):
     options = {"ASAN_OPTIONS": ASAN_OPTIONS, "UBSAN_OPTIONS": UBSAN_OPTIONS,
                "LSAN_OPTIONS": f"suppressions={context.root / LEAKS_OF_OTHERS}:print_suppressions=0",
                "TIDE_TIME_SCALE": str(ASAN_TIME_SCALE)}
-    cases = _run_programs(context, log, "asan", lambda name: True, options)
+    cases = _run_programs(context, log, "asan", lambda name: True, options, ASAN_PROGRAM_LIMIT_S)
     if context.builds.ensure("asan"):
         return cases
     cases.append(_run_worlds(context, log, "asan", 500, 0, options))
