@@ -93,10 +93,15 @@ class Tidy:
             skip = word == "-o"
         return kept, entry["directory"]
 
+    def _named(self, path):
+        """Files of ours relative to the root, so that what one clone has seen another need not look at again."""
+        path = Path(os.path.normpath(path))
+        return str(path.relative_to(self._root) if path.is_relative_to(self._root) else path)
+
     def _file_hash(self, path):
         if path not in self._file_hashes:
             try:
-                self._file_hashes[path] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+                self._file_hashes[path] = hashlib.sha256((self._root / path).read_bytes()).hexdigest()
             except OSError:
                 self._file_hashes[path] = "missing"
         return self._file_hashes[path]
@@ -108,7 +113,7 @@ class Tidy:
         if done.returncode != 0:
             raise RuntimeError(done.stderr.decode(errors="replace"))
         names = set(re.findall(rb'^# \d+ "([^"<]+)"', done.stdout, re.MULTILINE))
-        files = [str(Path(directory, name.decode())) for name in names if not name.endswith(b"/")]
+        files = [self._named(Path(directory, name.decode())) for name in names if not name.endswith(b"/")]
         return done.stdout.replace(str(self._root).encode(), b"."), sorted(files)
 
     def _run(self, unit):
@@ -128,7 +133,7 @@ class Tidy:
         """(what clang-tidy says, empty when it is content, or None when it was not asked because the
         time `until` had passed; was that known)."""
         flags, directory = self._flags(unit)
-        direct = "d" + _digest(self._setting, str(self._root), str(unit), " ".join(flags))
+        direct = "d" + _digest(self._setting, str(unit), " ".join(flags).replace(str(self._root), "."))
         known = self._cache.get(direct)
         if known:
             entry = json.loads(known)
@@ -136,6 +141,8 @@ class Tidy:
                 text = self._cache.get(entry["result"])
                 if text is not None:
                     return text, True
+        if time.monotonic() > until:
+            return None, False
         try:
             seen, files = self._preprocess(flags, directory)
         except (RuntimeError, subprocess.TimeoutExpired) as error:
@@ -157,17 +164,21 @@ class Tidy:
 
 
 def recently_changed(root):
-    """The files of the last commits, and those that are not committed yet."""
+    """{file: its place} of those that are not committed yet and those of the last commits, the newest first."""
+    work = capture(["git", "-C", str(root), "diff", "HEAD", "--name-only"], PREPROCESS_LIMIT_S)
     log = capture(["git", "-C", str(root), "log", "-n", str(RECENT_COMMITS), "--format=", "--name-only"],
                   PREPROCESS_LIMIT_S)
-    work = capture(["git", "-C", str(root), "diff", "HEAD", "--name-only"], PREPROCESS_LIMIT_S)
-    return {Path(name) for name in (log + work).splitlines() if name}
+    places = {}
+    for name in (work + log).splitlines():
+        if name:
+            places.setdefault(Path(name), len(places))
+    return places
 
 
 def check(root, build_folder, log, limit_s):
     tidy = Tidy(root, build_folder)
     recent = recently_changed(root)
-    units = sorted(tidy.units(), key=lambda unit: unit not in recent)
+    units = sorted(tidy.units(), key=lambda unit: recent.get(unit, len(recent)))
     until = time.monotonic() + limit_s
 
     def one(unit):
