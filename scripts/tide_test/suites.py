@@ -16,7 +16,7 @@ from tide_test.process import Deadline, run_logged, tail
 SIM = "sim"  # ctest's name of the simulator's program
 PROGRAM_LIMIT_S = 300
 ASAN_PROGRAM_LIMIT_S = 900  # the worlds of the simulator take ten times as long
-TIDY_LIMIT_S = 600  # for what is not remembered; 200 units in this time, more or less
+TIDY_LIMIT_S = 300  # for what is not remembered; 100 units in this time, more or less
 LANE_LIMIT_S = 1200
 ASAN_LANE_LIMIT_S = 2400  # it takes a third of that on two idle cores
 BENCH_LIMIT_S = 120

@@ -11,6 +11,8 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent / "golden"
 ACCEPT = "TIDE_ACCEPT_GOLDEN"
 
+# Said where an end takes long, as on a busy machine.
+_PROGRESS = re.compile(r"^[\d-]+ [\d:.]+ prte head \[errmgr\] waiting for .* to end, at most .*\n", re.MULTILINE)
 _REPLACED = [
     (r"/\S*/prte\.[\w-]+\.\d+", "RUNBASE"),
     (r"\btide-[\w-]+-\d+-[0-9a-f]{8}@\d+", "JOB"),
@@ -23,6 +25,7 @@ _REPLACED = [
 
 
 def normalised(text, tmpdir):
+    text = _PROGRESS.sub("", text)
     for pattern, name in _REPLACED:
         text = re.sub(pattern, name, text)
     lines = [_table_row(line) for line in text.replace(str(tmpdir), "TMP").splitlines()]
