@@ -363,7 +363,7 @@ TEST(ElasticDesk, WhoWaitsIsToldForWhat) {
 // ---- daemons that no launcher watches ----
 
 class UnwatchedGrow : public ::testing::Test {
- protected:
+ public:
   UnwatchedGrow() {
     NodesGranted granted{all_of<AskForNodes>(rig.ask(2)).at(0).ask, {}};
     for (const std::uint32_t rank : {2U, 3U}) {

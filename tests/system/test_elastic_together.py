@@ -76,7 +76,7 @@ def test_two_grows_that_name_the_same_node(elastic):
 
 # row:E14 row:E5
 def test_two_grows_that_name_the_same_node_fail_together(elastic):
-    dvm = elastic(nodes=1, pool=2, failpoint=NOT_LAUNCHED, tide_grow_timeout="1s")
+    dvm = elastic(nodes=1, pool=2, failpoint=NOT_LAUNCHED, tide_grow_timeout=f"{5 * TIME_SCALE:.0f}s")
     changes = [begin(dvm, "grow", "--host", names) for names in ("v2", "v2", "v2,v3")]
     in_phase(dvm, "starting", "waiting", "waiting")
     job = submit_parked(dvm, 1)
