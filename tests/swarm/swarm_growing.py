@@ -8,7 +8,8 @@ from swarm_dvm import SLOTS, SwarmDvm, everywhere
 
 # So that hosts that do not answer are told of soon; a third of it is for ssh to connect.
 PROMPT = {"plm_ssh_timeout": "9s"}
-MOMENT_S = 2
+MOMENT_S = 0.3  # between the last link that a process closes and its end
+TURNED_AWAY_S = 2  # for one that came while its grow was undone, and goes by itself
 
 
 class ElasticSwarmDvm(SwarmDvm):
@@ -29,10 +30,9 @@ class ElasticSwarmDvm(SwarmDvm):
         return f"{self.env['TMPDIR']}/{name}"
 
 
-def left_on(dvm, names):
-    """What of any DVM runs or lies on these nodes: daemons, wardens, sessions, run directories. A moment passes between
-    the last link that a process closes and its end, and one that came while its grow was undone goes by itself."""
-    deadline = time.monotonic() + MOMENT_S * TIME_SCALE
+def left_on(dvm, names, within_s=MOMENT_S):
+    """What of any DVM still runs or lies on these nodes so much later: daemons, wardens, sessions, run directories."""
+    deadline = time.monotonic() + within_s * TIME_SCALE
     while True:
         left = seen_on(dvm, names)
         if not left or time.monotonic() > deadline:
@@ -41,6 +41,7 @@ def left_on(dvm, names):
 
 
 def seen_on(dvm, names):
+    """The same at this moment."""
     if not names:
         return []
     running = [(node, words) for (node, _), words in dvm.bed.processes(names).items() if "prted" in words]

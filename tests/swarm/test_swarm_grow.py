@@ -12,7 +12,7 @@ from growing import DONE, UNDONE, done, in_phase, kinds, nodes, tide
 from load import check_tree
 from machines import WRONG_PRTED, write_program
 from swarm_dvm import FAST, HEAD_NODE, everywhere, spoil
-from swarm_growing import assert_has, left_on
+from swarm_growing import TURNED_AWAY_S, assert_has, left_on
 from test_allocation import FAILED, FAILED_TO_LAUNCH, SUCCESS, Asker
 from test_pmix import info
 
@@ -78,7 +78,7 @@ def undone(dvm, hosts, wrong):
     good = [host for host in hosts if host not in wrong]
     began = time.monotonic()
     said = tide(dvm, "grow", "--host", ",".join(hosts), "--wait")
-    left, seconds = left_on(dvm, good), time.monotonic() - began
+    left, seconds = left_on(dvm, good, TURNED_AWAY_S), time.monotonic() - began
     assert said.returncode == UNDONE, said.stdout + said.stderr
     assert not left, f"told, and still there: {left}"
     assert seconds < TOLD_WITHIN_S, f"{seconds:.1f} s: {said.stderr}"
@@ -130,11 +130,11 @@ def test_every_wrong_host_is_named_with_its_reason(bed, make_elastic, agents):
     asker = ask_as_a_tool(dvm)
     assert asker.ask("more", "new", "list=node3,node5,node7", "req=mine")[0] == SUCCESS
     code, facts = asker.event()
-    assert not left_on(dvm, ["node3"]), "told, and still there"
+    assert not left_on(dvm, ["node3"], TURNED_AWAY_S), "told, and still there"
     assert (code, facts["cause"]) == (FAILED, FAILED_TO_LAUNCH)
     asker.end()
     ran = dvm.tool("prun", "--add-host", "node3,node5", "true")
-    assert not left_on(dvm, ["node3"]), "told, and still there"
+    assert not left_on(dvm, ["node3"], TURNED_AWAY_S), "told, and still there"
     assert ran.returncode != DONE and re.search(SAID["refused"].replace("{}", "node5"), ran.stderr), ran.stderr
     done(dvm, "grow", "--host", "node3,node4,node9")
     assert_has(dvm, [*dvm.first, "node3", "node4", "node9"])

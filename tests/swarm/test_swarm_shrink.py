@@ -9,7 +9,7 @@ from dvm import wait_until
 from growing import begin, done, ended, in_phase, kinds, nodes
 from load import check_tree
 from swarm_dvm import FAST, everywhere
-from swarm_growing import assert_has, left_on
+from swarm_growing import assert_has, left_on, seen_on
 
 NODES = 12
 SUBMISSIONS = 40
@@ -74,7 +74,7 @@ def test_a_machine_that_crashes_while_it_leaves_has_left(bed, make_elastic):
     dvm = make_elastic(6, prtemca={"rml_radix": 2, **PATIENT, **FAST, "tide_failpoint": "action.exit/node3:hold"})
     shrinking = begin(dvm, "shrink", "--host", "node3,node6")
     in_phase(dvm, "departing")
-    wait_until(lambda: "node3" in nodes(dvm) and not left_on(dvm, ["node6"]), what="node6 has left")
+    wait_until(lambda: "node3" in nodes(dvm) and not seen_on(dvm, ["node6"]), what="node6 has left")
     bed.crash("node3")
     said = ended(dvm, shrinking)
     assert said.stdout.count("shrunk by 2 nodes") == 1, said.stdout

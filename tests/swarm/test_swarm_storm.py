@@ -12,7 +12,7 @@ from load import check_tree
 from storm_plan import COMING, COSTLY, FIRST, LEAVING, Case, all_cases, some_cases
 from storm_seed import SEED
 from swarm_dvm import ALONE_S, FAST, MARGIN_S, SILENCE_S, everywhere
-from swarm_growing import left_on
+from swarm_growing import seen_on
 
 CASES_IN_SHORT = 7
 RADIX = 2
@@ -141,7 +141,7 @@ class Storm:
         seen = []
 
         def nothing():
-            seen[:] = left_on(self._dvm, sorted(out))
+            seen[:] = seen_on(self._dvm, sorted(out))
             return not seen
 
         try:
