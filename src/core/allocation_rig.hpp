@@ -82,7 +82,7 @@ inline AllocationRequest shared(AllocationRequest request) {
 }
 
 class Allocations : public ::testing::Test {
- protected:
+ public:
   explicit Allocations(bool elastic = true) : rig(2, elastic) { attach_tool(1, kTool); }
 
   void attach_tool(std::uint32_t daemon, const std::string& name) {

@@ -89,6 +89,11 @@ def last_job(dvm):
     return max(row["number"] for row in dvm.jobs("--all")["jobs"])
 
 
+def state_of(dvm, job):
+    """The state a job is in, or None while its submission is still under way."""
+    return {row["number"]: row["state"] for row in dvm.jobs("--all")["jobs"]}.get(job)
+
+
 def steps_of(dvm, job):
     """All states of a job that has ended, once the log has them."""
     return wait_until(lambda: "NOTIFIED" in (steps := dvm.transitions(job)) and steps, what=f"end of job {job} logged")

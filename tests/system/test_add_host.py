@@ -6,7 +6,7 @@ import pytest
 
 from dvm import BIN, wait_until
 from growing import nodes, settled
-from jobs import Gate, last_job, steps_of
+from jobs import Gate, last_job, state_of, steps_of
 from machines import DvmOverMachines, Machines
 
 PROGRAMS = BIN.parent / "tests" / "programs"
@@ -45,10 +45,6 @@ def ran_on(ran):
 
 WHERE = ["--map-by", "node", "sh", "-c", "echo $TIDE_NODE"]
 SPAWNER = ["-n", "1", "--map-by", ":OVERSUBSCRIBE", str(PROGRAMS / "pmix_spawn")]
-
-
-def row_of(dvm, job):
-    return next(row for row in dvm.jobs("--all")["jobs"] if row["number"] == job)
 
 
 def under_way(dvm, changes=1):
@@ -132,7 +128,7 @@ def test_requests_that_cannot_be_met(pooled):
         ran = dvm.run(*argv, "true")
         assert ran.returncode == MAP_FAILED, ran.stderr
         assert words in ran.stderr and "does not get the nodes" in ran.stderr, ran.stderr
-        assert row_of(dvm, last_job(dvm))["state"] == "PRTE_JOB_STATE_ALLOC_FAILED"
+        assert state_of(dvm, last_job(dvm)) == "PRTE_JOB_STATE_ALLOC_FAILED"
     for words, argv in [("'+n0' does not name a host", ["--add-host", "+n0"]), ("'^v1'", ["--add-host", "v2,^v1"]),
                         ("'+two'", ["--activate", "+two"]), ("'+n0'", ["--activate", "+n0"]),
                         ("'+n1,v2'", ["--activate", "+n1,v2"]), ("'0' is no number of slots", ["--add-host", "v2:0"])]:
@@ -152,7 +148,7 @@ def test_a_node_that_cannot_be_started_fails_the_job_and_nothing_else(pooled):
     ran = dvm.run("--add-host", "v2,v3", "true")
     assert ran.returncode == JOB_FAILED, ran.stderr
     assert "was not launched: the DVM could not be extended" in ran.stderr and "failpoint" in ran.stderr, ran.stderr
-    assert row_of(dvm, 1)["state"] == "PRTE_JOB_STATE_NEVER_LAUNCHED"
+    assert state_of(dvm, 1) == "PRTE_JOB_STATE_NEVER_LAUNCHED"
     settled(dvm)
     assert nodes(dvm) == ["v1"] and len(dvm.daemon_pids()) == 1
     assert ran_on(dvm.run(*WHERE)) == ["v1"]
@@ -183,18 +179,18 @@ def test_other_jobs_meanwhile(pooled, is_elastic):
     asking = dvm.start("prun", "--add-host", "v2", *WHERE)
     under_way(dvm)
     state = WAITING if is_elastic else "PRTE_JOB_STATE_DAEMONS_LAUNCHED"
-    wait_until(lambda: row_of(dvm, 1)["state"] == state, what="the job waits for its node")
+    wait_until(lambda: state_of(dvm, 1) == state, what="the job waits for its node")
     explained = dvm.tool("tide", "explain", "1").stdout
     assert "the DVM is extended by the nodes that it asked for" in explained, explained
     assert "no report yet from v2" in explained, explained
     other = dvm.start("prun", "-n", "1", "--map-by", ":OVERSUBSCRIBE", "sh", "-c", "echo $TIDE_NODE")
     if is_elastic:
-        wait_until(lambda: row_of(dvm, 2)["state"] == WAITING, what="the other job is kept back")
+        wait_until(lambda: state_of(dvm, 2) == WAITING, what="the other job is kept back")
         assert dvm.status()["campaigns"][0]["parked_jobs"] == 2
         release(dvm)
     assert ran_on(dvm.finish(other)) == ["v1"]
     if not is_elastic:
-        assert row_of(dvm, 1)["state"] == state
+        assert state_of(dvm, 1) == state
         release(dvm)
     assert ran_on(dvm.finish(asking)) == ["v1", "v2"]
 

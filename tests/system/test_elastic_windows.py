@@ -9,7 +9,7 @@ import pytest
 from dvm import is_alive, wait_until
 from growing import (PARKED, UNDONE, begin, done, ended, frozen, in_phase, kinds, nodes, parked, phases,
                      ran_on, release, settled, start_deaf, submit_parked, where)
-from jobs import last_job, steps_of
+from jobs import last_job, state_of, steps_of
 from load import check_tree
 
 LAUNCH = "action.launch_daemons"
@@ -26,10 +26,6 @@ def states(dvm):
 
 def repairs(dvm):
     return dvm.status()["counters"]["tree.repairs"]
-
-
-def row_of(dvm, number):
-    return next(row for row in dvm.jobs("--all")["jobs"] if row["number"] == number)
 
 
 # ---- a grow before its daemons have reported ----
@@ -182,7 +178,7 @@ def test_a_held_job_that_does_not_fit_any_more_fails_with_the_numbers(elastic):
     dvm.finish(deaf)
     said = dvm.finish(job)
     assert said.returncode != 0 and "not enough slots for 3 processes" in said.stderr, said.stderr
-    assert row_of(dvm, 2)["state"] == "PRTE_JOB_STATE_MAP_FAILED"
+    assert state_of(dvm, 2) == "PRTE_JOB_STATE_MAP_FAILED"
     assert where(dvm, 2) == ["v1", "v2"]
 
 
