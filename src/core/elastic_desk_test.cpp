@@ -376,10 +376,28 @@ class UnwatchedGrow : public ::testing::Test {
   }
   void report(std::uint32_t rank) {
     rig.link_up_of(rank, 2);
+    say_report(rank);
+  }
+  Actions say_report(std::uint32_t rank) {
     wire::LinkMessage message;
     message.mutable_report()->set_pid(2000 + rank);
     message.mutable_report()->add_endpoints()->set_port(rank);
-    rig.say(rank, message);
+    return rig.say(rank, message);
+  }
+  // Rank 3 has failed, and the others have had their time.
+  Actions gives_up() {
+    rig.on(DaemonLaunchFailed{Rank(3), "no such file"});
+    return rig.fire(TimerKind::kStart, 2);
+  }
+  // It is sent home and asked, and told when its port is closed.
+  void expect_sent_home_and_asked(const Actions& actions) {
+    ASSERT_EQ(all_of<CloseLink>(actions).size(), 1U);
+    EXPECT_EQ(all_of<CloseLink>(actions)[0].reason, wire::GOODBYE_MOVED);
+    ASSERT_EQ(all_of<Probe>(actions).size(), 1U);
+    EXPECT_EQ(told(), "");
+    rig.on(ProbeAnswered{Rank(2), true});
+    EXPECT_EQ(told(), "cannot-start");
+    EXPECT_TRUE(rig.head.elastic().idle());
   }
   // Who asked has been told of the failure, and why.
   std::string told() {
@@ -411,12 +429,60 @@ TEST_F(UnwatchedGrow, FailsWhenThePortsOfItsDaemonsAreClosed) {
 
 // row:C3
 TEST_F(UnwatchedGrow, WhoHasNotReportedEndsWithItsSession) {
-  rig.on(DaemonLaunchFailed{Rank(3), "no such file"});
-  rig.fire(TimerKind::kStart, 2);
+  gives_up();
   EXPECT_EQ(all_of<EndDaemon>(rig.seen).back().rank, Rank(2));
   EXPECT_THAT(all_of<Probe>(rig.seen), IsEmpty());
   EXPECT_EQ(told(), "");
   rig.on(DaemonExited{Rank(2), "its session is over"});
+  EXPECT_EQ(told(), "cannot-start");
+}
+
+// row:C3 it went on alone when it found the head: the end of its session is not its own
+TEST_F(UnwatchedGrow, WhoHasFoundTheHeadReportsBeforeItIsSentHome) {
+  rig.link_up_of(2, 2);
+  EXPECT_THAT(all_of<CloseLink>(gives_up()), IsEmpty());
+  rig.on(DaemonExited{Rank(2), "its session is over"});
+  EXPECT_EQ(told(), "");
+  expect_sent_home_and_asked(say_report(2));
+}
+
+// row:C3 row:S8
+TEST_F(UnwatchedGrow, WhoFindsTheHeadWhileItIsUndoneReportsBeforeItIsSentHome) {
+  gives_up();
+  EXPECT_THAT(all_of<CloseLink>(rig.link_up_of(2, 2)), IsEmpty());
+  rig.on(DaemonExited{Rank(2), "its session is over"});
+  EXPECT_EQ(told(), "");
+  expect_sent_home_and_asked(say_report(2));
+}
+
+TEST_F(UnwatchedGrow, WhoFindsTheHeadTwiceOrInAnotherLifeIsTurnedAway) {
+  gives_up();
+  rig.link_up_of(2, 2);
+  EXPECT_EQ(all_of<CloseLink>(rig.on(LinkUp{.link = LinkId(77),
+                                            .peer = Rank(2),
+                                            .incarnation = HeadRig::incarnation(2),
+                                            .campaign = 2}))
+                .size(),
+            1U);
+  rig.on(DaemonExited{Rank(2), "its session is over"});
+  expect_sent_home_and_asked(say_report(2));
+  EXPECT_EQ(all_of<CloseLink>(rig.link_up_of(2, 2)).size(), 1U) << "it is over";
+}
+
+TEST_F(UnwatchedGrow, WhoIsLostBeforeItsReportIsNotWaitedFor) {
+  rig.link_up_of(2, 2);
+  gives_up();
+  rig.on(LinkDown{LinkId(2), LinkEnd::kClosed, "reset"});
+  EXPECT_EQ(told(), "") << "its session is still there";
+  rig.on(DaemonExited{Rank(2), "its session is over"});
+  EXPECT_EQ(told(), "cannot-start");
+}
+
+TEST_F(UnwatchedGrow, WhoNeverReportsIsSentHomeWhenItsTimeIsOver) {
+  rig.link_up_of(2, 2);
+  gives_up();
+  rig.on(DaemonExited{Rank(2), "its session is over"});
+  EXPECT_EQ(all_of<CloseLink>(rig.fire(TimerKind::kRollback, 2)).size(), 1U);
   EXPECT_EQ(told(), "cannot-start");
 }
 

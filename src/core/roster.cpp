@@ -170,7 +170,10 @@ bool Roster::heard_from(Rank rank) {
 // the silence of its parent, or its parent by its own.
 void Roster::on_probe(const ProbeAnswered& event) {
   if (const auto undone = rolled_back_.find(event.rank); undone != rolled_back_.end()) {
-    if (event.refused) return on_rolled_back(event.rank);
+    if (event.refused) {
+      undone->second.endpoints.clear();
+      return check_undone(event.rank);
+    }
     undone->second.port_open = true;
     return probe_again_later();
   }
@@ -205,8 +208,8 @@ void Roster::probe_again() {
 void Roster::on_daemon_exited(const DaemonExited& event) {
   if (const auto undone = rolled_back_.find(event.rank); undone != rolled_back_.end()) {
     // Of one that goes on alone its launcher knows the session only.
-    if (undone->second.endpoints.empty()) on_rolled_back(event.rank);
-    return;
+    undone->second.launcher_tells = false;
+    return check_undone(event.rank);
   }
   Node* node = find(event.rank);
   if (node == nullptr) return;
@@ -278,10 +281,7 @@ bool Roster::handle_timer(TimerKind kind, std::uint32_t subject, std::uint64_t n
       on_start_timer(CampaignId(subject));
       return true;
     case TimerKind::kRollback:
-      std::erase_if(rolled_back_, [subject](const auto& entry) {
-        return entry.second.campaign.value() == subject;
-      });
-      check_rolled_back(CampaignId(subject));
+      end_rollback(CampaignId(subject));
       return true;
     default:
       return false;

@@ -189,8 +189,16 @@ class Roster {
 
   struct RolledBack {  // a daemon of a failed grow that has not ended yet
     CampaignId campaign;
-    std::vector<wire::Endpoint> endpoints{};  // that are asked; none: its launcher tells
+    Incarnation incarnation;
+    bool watched = true;
+    bool launcher_tells = false;              // of its end, or of that of its session
+    std::optional<LinkId> link{};             // over which its report is to come
+    std::vector<wire::Endpoint> endpoints{};  // that are asked until nobody answers
     bool port_open = false;                   // when it was probed last
+
+    [[nodiscard]] bool is_awaited() const {
+      return launcher_tells || link.has_value() || !endpoints.empty();
+    }
   };
 
   // ---- starting ----
@@ -205,9 +213,12 @@ class Roster {
   void wire_up(CampaignId campaign);
   void complete(CampaignId campaign);
   void roll_back(CampaignId campaign, const LaunchBook& book);
-  [[nodiscard]] static std::optional<RolledBack> awaited(const Node& node, const LaunchBook& book);
+  [[nodiscard]] static std::optional<RolledBack> undone(const Node& node, const LaunchBook& book);
+  bool admit_undone(const LinkUp& up);
+  bool on_report_of_undone(LinkId link, Rank rank, const wire::Report& report);
   void probe(Rank rank, RolledBack& daemon);
-  void on_rolled_back(Rank rank);
+  void check_undone(Rank rank);
+  void end_rollback(CampaignId campaign);
   void check_rolled_back(CampaignId campaign);
   void set_slots(Node& node) const;
 

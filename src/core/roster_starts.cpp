@@ -125,6 +125,7 @@ void Roster::on_launch_failed(Rank by, const wire::LaunchFailed& failed) {
 }
 
 bool Roster::admit(const LinkUp& up) {
+  if (admit_undone(up)) return true;
   Node* node = find(up.peer);
   const bool valid = node != nullptr && start_of(*node) != nullptr &&
                      node->state == NodeState::kLaunching && !node->link &&
@@ -134,6 +135,7 @@ bool Roster::admit(const LinkUp& up) {
 }
 
 void Roster::on_report(LinkId link, Rank rank, const wire::Report& report) {
+  if (on_report_of_undone(link, rank, report)) return;
   Node* node = find(rank);
   Start* start = node == nullptr ? nullptr : start_of(*node);
   if (start == nullptr || node->link != link || node->state != NodeState::kLaunching) return;
@@ -298,7 +300,7 @@ void Roster::fail_start(CampaignId campaign, ChangeFailure cause, const std::str
   check_rolled_back(campaign);
 }
 
-// The ranks stay holes. Whoever reports later is turned away, because it is in no book.
+// The ranks stay holes.
 void Roster::roll_back(CampaignId campaign, const LaunchBook& book) {
   RankSet members;
   std::vector<Node> nodes;
@@ -308,17 +310,16 @@ void Roster::roll_back(CampaignId campaign, const LaunchBook& book) {
   }
   for (const Rank rank : own) nodes.push_back(take_out(rank));
   for (const auto& node : nodes) {
+    auto daemon = undone(node, book);
     if (node.state == NodeState::kWiring) {
       members.insert(node.rank);
-    } else if (node.link) {
+    } else if (node.link && !(daemon && daemon->link)) {
       overlay_.send_home(*node.link, say::grow_rolled_back());
     }
-    if (node.over) continue;
-    out_.emplace_back(EndDaemon{node.rank});
-    if (auto daemon = awaited(node, book)) {
-      const auto entry = rolled_back_.emplace(node.rank, std::move(*daemon)).first;
-      if (!entry->second.endpoints.empty()) probe(node.rank, entry->second);
-    }
+    if (!node.over) out_.emplace_back(EndDaemon{node.rank});
+    if (!daemon) continue;
+    const auto entry = rolled_back_.emplace(node.rank, std::move(*daemon)).first;
+    if (!entry->second.endpoints.empty()) probe(node.rank, entry->second);
   }
   if (!members.empty()) {
     wire::Operation operation;
@@ -332,17 +333,50 @@ void Roster::roll_back(CampaignId campaign, const LaunchBook& book) {
 
 // row:C3 what has to end before the failure is told. Whom no launcher watches is asked until its
 // port is closed, the last thing that it does, unless it is so silent that nothing would come of
-// it. One that has not reported ends with its session: ours, or that of a daemon which ends its
-// sessions before itself.
-std::optional<Roster::RolledBack> Roster::awaited(const Node& node, const LaunchBook& book) {
-  RolledBack out{node.campaign};
-  if (node.watched) return out;
-  if (node.state >= NodeState::kReported && !node.report.endpoints().empty()) {
-    const auto& endpoints = node.report.endpoints();
-    out.endpoints.assign(endpoints.begin(), endpoints.end());
-    return node.silent ? std::nullopt : std::optional(std::move(out));
+// it. One that has not reported ends with its session, ours or that of a daemon which ends its
+// sessions before itself; unless it finds the head before, and goes on alone: then it has to say
+// where its port is before it is sent home.
+std::optional<Roster::RolledBack> Roster::undone(const Node& node, const LaunchBook& book) {
+  if (node.over) return std::nullopt;
+  RolledBack out{
+      .campaign = node.campaign, .incarnation = node.incarnation, .watched = node.watched};
+  if (node.watched) {
+    out.launcher_tells = true;
+  } else if (node.state >= NodeState::kReported && !node.report.endpoints().empty()) {
+    if (node.silent) return std::nullopt;
+    out.endpoints.assign(node.report.endpoints().begin(), node.report.endpoints().end());
+  } else {
+    out.launcher_tells = book.starts(kHeadRank, node.rank);
+    out.link = node.link;
   }
-  return book.starts(kHeadRank, node.rank) ? std::optional(std::move(out)) : std::nullopt;
+  return out;
+}
+
+bool Roster::admit_undone(const LinkUp& up) {
+  const auto found = rolled_back_.find(up.peer);
+  if (found == rolled_back_.end()) return false;
+  RolledBack& daemon = found->second;
+  const bool expected = !daemon.watched && !daemon.link && daemon.endpoints.empty() &&
+                        daemon.incarnation == up.incarnation &&
+                        daemon.campaign.value() == up.campaign;
+  if (expected) daemon.link = up.link;
+  return expected;
+}
+
+// True if it is one of them.
+bool Roster::on_report_of_undone(LinkId link, Rank rank, const wire::Report& report) {
+  const auto found = rolled_back_.find(rank);
+  if (found == rolled_back_.end() || found->second.link != link) return false;
+  RolledBack& daemon = found->second;
+  daemon.link.reset();
+  daemon.endpoints.assign(report.endpoints().begin(), report.endpoints().end());
+  overlay_.send_home(link, say::grow_rolled_back());
+  if (daemon.endpoints.empty()) {
+    check_undone(rank);
+  } else {
+    probe(rank, daemon);
+  }
+  return true;
 }
 
 void Roster::probe(Rank rank, RolledBack& daemon) {
@@ -350,21 +384,29 @@ void Roster::probe(Rank rank, RolledBack& daemon) {
   out_.emplace_back(Probe{rank, daemon.endpoints});
 }
 
-void Roster::on_rolled_back(Rank rank) {
-  const auto daemon = rolled_back_.extract(rank);
-  check_rolled_back(daemon.mapped().campaign);
+void Roster::check_undone(Rank rank) {
+  const RolledBack& daemon = rolled_back_.at(rank);
+  if (!daemon.is_awaited()) check_rolled_back(CampaignId(daemon.campaign));
 }
 
 void Roster::check_rolled_back(CampaignId campaign) {
-  const bool left = std::ranges::any_of(
-      rolled_back_, [campaign](const auto& entry) { return entry.second.campaign == campaign; });
-  if (left) {
-    if (!timers_.armed(TimerKind::kRollback, campaign.value())) {
-      out_.emplace_back(timers_.arm(TimerKind::kRollback, config_.rollback_ms, campaign.value()));
-    }
-    return;
-  }
+  const bool left = std::ranges::any_of(rolled_back_, [campaign](const auto& entry) {
+    return entry.second.campaign == campaign && entry.second.is_awaited();
+  });
+  if (!left) return end_rollback(campaign);
+  if (timers_.armed(TimerKind::kRollback, campaign.value())) return;
+  out_.emplace_back(timers_.arm(TimerKind::kRollback, config_.rollback_ms, campaign.value()));
+}
+
+// Whoever comes later is in no book and turned away.
+void Roster::end_rollback(CampaignId campaign) {
   timers_.cancel(TimerKind::kRollback, campaign.value());
+  std::erase_if(rolled_back_, [this, campaign](const auto& entry) {
+    const RolledBack& daemon = entry.second;
+    if (daemon.campaign != campaign) return false;
+    if (daemon.link) overlay_.send_home(*daemon.link, say::grow_rolled_back());
+    return true;
+  });
   listener_.on_rolled_back(campaign);
 }
 
@@ -397,6 +439,10 @@ bool Roster::all_reported(CampaignId campaign) const {
 }
 
 void Roster::on_stranger_lost(Rank rank, const std::string& reason, bool silent) {
+  if (const auto undone = rolled_back_.find(rank); undone != rolled_back_.end()) {
+    undone->second.link.reset();
+    return check_undone(rank);
+  }
   Node* node = find(rank);
   if (node == nullptr || shutting_down_) return;
   node->silent = silent;

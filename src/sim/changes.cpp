@@ -241,7 +241,10 @@ void Changes::on_ended(ChangeOutcome& outcome, const wire::ChangeEnded& ended) c
     const bool meant = id != kHeadHost && outcome.ranks.contains(host.identity.rank);
     if (!meant || !host.alive || host.foreign) continue;
     if (world_.is_excused(host.identity.rank) || host.silent) continue;
-    if (grow_failed && world_.scenario().far && ends_unseen(host.identity.rank, outcome)) continue;
+    const bool by_head = host.started_by == kHeadHost;
+    if (grow_failed && world_.scenario().far && ends_unseen(host.identity.rank, by_head, outcome)) {
+      continue;
+    }
     // On another machine a link that breaks looks like the end of who was let go.
     const bool ends = host.core->overlay().leaving() && world_.last_fault_ms() >= outcome.asked_ms;
     if (ends && world_.scenario().far) continue;
@@ -250,11 +253,11 @@ void Changes::on_ended(ChangeOutcome& outcome, const wire::ChangeEnded& ended) c
   }
 }
 
-// On another machine one that the head has not heard of ends with its session, or when it is turned
-// away, and one that a fault keeps from hearing is not waited for until it does.
-bool Changes::ends_unseen(Rank rank, const ChangeOutcome& outcome) const {
+// On another machine one that the head has not heard of ends with the session that another daemon
+// has with it, and one that a fault keeps from hearing is not waited for until it does.
+bool Changes::ends_unseen(Rank rank, bool by_head, const ChangeOutcome& outcome) const {
   const bool struck = world_.last_fault_ms() + kFaultLastsMs >= outcome.asked_ms;
-  return struck || !reported_.contains(rank);
+  return struck || (!by_head && !reported_.contains(rank));
 }
 
 // What the head has heard of it has to see the end of.

@@ -83,7 +83,7 @@ class Changes {
   void leave(std::size_t index);
   void note_ranks(ChangeOutcome& outcome, const wire::ChangeBegun& begun) const;
   void on_ended(ChangeOutcome& outcome, const wire::ChangeEnded& ended) const;
-  [[nodiscard]] bool ends_unseen(Rank rank, const ChangeOutcome& outcome) const;
+  [[nodiscard]] bool ends_unseen(Rank rank, bool by_head, const ChangeOutcome& outcome) const;
   void check_unordered(const ChangeOutcome& outcome) const;
   void check_round(const ChangeOutcome& outcome) const;
   void check_leases() const;
