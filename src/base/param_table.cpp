@@ -193,7 +193,7 @@ constexpr std::array kTable = {
            1'000'000),
     duration("tide_reduction_patience", "50ms",
              "How long a partial answer waits for others to travel with", 0, 60 * kSecondMs),
-    duration("tide_release_grace", "10s", "Time for processes on nodes that are released to end", 0,
+    duration("tide_release_grace", "10s", "Time for processes on nodes that are released to end, then they are killed", 0,
              kHourMs),
     duration("tide_shutdown_timeout", "10s", "Time for an orderly end before the rest is killed",
              100, kHourMs),

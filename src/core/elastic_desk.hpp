@@ -34,7 +34,8 @@ struct ElasticConfig {
   bool enabled = false;
   std::uint32_t grow_timeout_ms = 60'000;       // from the launch to wired
   std::uint32_t grant_timeout_ms = 30'000;      // for a resource manager to grant or refuse
-  std::uint32_t process_timeout_ms = 10'000;    // for processes on nodes that are released
+  std::uint32_t process_grace_ms = 10'000;      // for processes on nodes that are released
+  std::uint32_t process_settle_ms = 2'000;      // … for their end to be told when they are killed
   std::uint32_t departure_timeout_ms = 10'000;  // for daemons that are ordered to leave
   std::uint32_t return_timeout_ms = 5'000;      // for resource managers to take nodes back
   std::vector<std::string> managers{"pool"};    // those that are active, the first one first

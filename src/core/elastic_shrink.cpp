@@ -195,8 +195,8 @@ bool ElasticDesk::begin_leaving(CampaignId id, Campaign& campaign) {
   }
   roster_.set_apart(campaign.own);
   jobs_.map_undecided_jobs();  // if one of them was under suspicion nobody waits for it any more
-  jobs_.end_processes_on(campaign.own);
-  enter(id, campaign, Phase::kEnding, config_.process_timeout_ms);
+  jobs_.end_processes_on(campaign.own, config_.process_grace_ms);
+  enter(id, campaign, Phase::kEnding, config_.process_grace_ms + config_.process_settle_ms);
   return true;
 }
 

@@ -111,6 +111,24 @@ TEST(ElasticDesk, ProcessesOnReleasedNodesEndFirstAndAreNoSuccess) {
   EXPECT_EQ(orders_to_leave(rig.seen).size(), 1U);
 }
 
+TEST(ElasticDesk, ProcessesOnReleasedNodesHaveTheTimeThatIsMeantForThem) {
+  for (const bool recoverable : {false, true}) {
+    ElasticRig rig(2);
+    auto spec = job_spec(4);
+    spec.mutable_runtime()->set_recoverable(recoverable);
+    rig.submit(kUser, spec);
+    rig.launched(1, 1, {0, 1});
+    rig.launched(2, 1, {2, 3});
+    std::size_t ordered = 0;
+    for (const auto& [rank, body] : downs(rig.release({"v2"}))) {
+      if (!body.has_signal()) continue;
+      ++ordered;
+      EXPECT_EQ(body.signal().grace_ms(), ElasticConfig().process_grace_ms) << recoverable;
+    }
+    EXPECT_GT(ordered, 0U);
+  }
+}
+
 // A job that goes on without a node: processes 0 and 1 on v1, processes 2 and 3 on v2.
 class ReleasedUnderRecoverable : public ::testing::Test {
  public:

@@ -102,8 +102,8 @@ class JobBoard final : public JobServices, private FileDeskListener {
   // It has its nodes when these grows have ended; none: they are there.
   void on_extended(JobId id, std::set<CampaignId> grows);
   void on_not_extended(JobId id, const Error& why);
-  // Ends the processes that are on these nodes.
-  void end_processes_on(const std::set<Rank>& ranks);
+  // Ends the processes that are on these nodes; they have so long to do it by themselves.
+  void end_processes_on(const std::set<Rank>& ranks, std::uint32_t grace_ms);
   // Jobs that have something there which has not ended.
   [[nodiscard]] std::vector<std::string> jobs_on(const std::set<Rank>& ranks) const;
   // Processes there that have not ended, the first ones.
@@ -238,6 +238,7 @@ class JobBoard final : public JobServices, private FileDeskListener {
     std::uint32_t restarts = 0;
     std::set<CampaignId> awaited_grows;  // that bring nodes which it asked for
     bool scattered = false;
+    std::uint32_t end_grace_ms = 0;  // for its processes, once they are told to end; 0: as ever
     bool was_registered = false;
     bool was_ready_for_debug = false;
     std::string breakpoint;  // where its processes wait, as they call it

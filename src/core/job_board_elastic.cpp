@@ -140,7 +140,7 @@ std::size_t JobBoard::note_released(Job& job, const Share& share) {
 }
 
 // One that can do without them goes on; of any other nothing is left.
-void JobBoard::end_processes_on(const std::set<Rank>& ranks) {
+void JobBoard::end_processes_on(const std::set<Rank>& ranks, std::uint32_t grace_ms) {
   for (auto& [id, job] : jobs_) {
     if (!has_something_on(job, ranks)) continue;
     std::vector<std::string> names;
@@ -154,6 +154,7 @@ void JobBoard::end_processes_on(const std::set<Rank>& ranks) {
       body.mutable_signal()->set_job(id.value());
       body.mutable_signal()->set_signal(SIGTERM);
       body.mutable_signal()->set_terminate(true);
+      body.mutable_signal()->set_grace_ms(grace_ms);
       orders.emplace_back(rank, std::move(body));
     }
     const auto text = say::node_released_under_job(job.nspace, names);
@@ -161,6 +162,7 @@ void JobBoard::end_processes_on(const std::set<Rank>& ranks) {
       tolerate(job, kExitNodeLost, text, news);
       daemons_.scatter(std::move(orders), nullptr, {});
     } else {
+      job.end_grace_ms = grace_ms;
       fail(job, JobState::kKilledByCmd, kExitNodeLost, text, SIGTERM);
       cut_traces_short(job, SIGTERM);
     }

@@ -411,6 +411,7 @@ void JobBoard::order_end(Job& job, int signal, bool terminate) {
     body.mutable_signal()->set_job(job.id.value());
     body.mutable_signal()->set_signal(signal);
     body.mutable_signal()->set_terminate(terminate);
+    body.mutable_signal()->set_grace_ms(job.end_grace_ms);
     list.emplace_back(rank, std::move(body));
   }
   if (!list.empty()) daemons_.scatter(std::move(list), nullptr, {});

@@ -413,7 +413,9 @@ void LocalJobs::signal(const wire::SignalJob& order) {
                                                    : Step::kAsked;
   if (reached <= job.step) return;
   job.step = reached;
-  out_.emplace_back(timers_.arm(TimerKind::kEscalate, config_.kill_grace_ms, id.value()));
+  const bool longer = reached == Step::kTerm && order.grace_ms() > 0;
+  const auto grace_ms = longer ? order.grace_ms() : config_.kill_grace_ms;
+  out_.emplace_back(timers_.arm(TimerKind::kEscalate, grace_ms, id.value()));
 }
 
 void LocalJobs::signal_one(JobId id, const Job& job, ProcRank rank, int signal) {

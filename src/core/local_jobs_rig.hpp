@@ -79,10 +79,11 @@ class LocalJobsTest : public ::testing::Test, private HeadPath {
     jobs.handle(ProcOutputClosed{key(rank), wire::STDOUT});
     jobs.handle(ProcOutputClosed{key(rank), wire::STDERR});
   }
-  void order(int signal, bool terminate = true) {
+  void order(int signal, bool terminate = true, std::uint32_t grace_ms = 0) {
     wire::SignalJob message;
     message.set_job(kJob);
     message.set_signal(signal);
+    message.set_grace_ms(grace_ms);
     message.set_terminate(terminate);
     jobs.signal(message);
   }

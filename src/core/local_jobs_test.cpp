@@ -307,6 +307,18 @@ TEST_F(LocalJobsTest, ASecondOrderMayGoFasterButNeverBack) {
   EXPECT_THAT(signals(), ElementsAre(std::pair(2U, SIGKILL), std::pair(3U, SIGKILL)));
 }
 
+TEST_F(LocalJobsTest, AnOrderMayGiveMoreTimeThanUsual) {
+  run_two();
+  order(SIGTERM, true, 30'000);
+  ASSERT_FALSE(all_of<StartTimer>(out).empty());
+  EXPECT_EQ(all_of<StartTimer>(out).back().after_ms, 30'000U);
+  signals();
+  ASSERT_TRUE(fire(TimerKind::kEscalate));
+  EXPECT_THAT(signals(), ElementsAre(std::pair(2U, SIGKILL), std::pair(3U, SIGKILL)));
+  EXPECT_EQ(all_of<StartTimer>(out).back().after_ms, LocalJobsConfig().kill_grace_ms)
+      << "who is killed has no more";
+}
+
 TEST_F(LocalJobsTest, AnOrderlyEndStopsTheEscalation) {
   run_two();
   order(SIGINT);

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -81,7 +82,8 @@ core::HeadConfig head_config(const Params& params) {
   out.jobs.files.timeout_ms = params.get_duration_ms("tide_stage_timeout");
   out.elastic.enabled = params.get_bool("prte_elastic_mode");
   out.elastic.grow_timeout_ms = params.get_duration_ms("tide_grow_timeout");
-  out.elastic.process_timeout_ms = params.get_duration_ms("tide_release_grace");
+  out.elastic.process_grace_ms = std::max(1U, params.get_duration_ms("tide_release_grace"));
+  out.elastic.process_settle_ms = params.get_duration_ms("tide_kill_grace");
   out.elastic.departure_timeout_ms = params.get_duration_ms("tide_leave_timeout");
   out.roster.verbosity = out.jobs.verbosity = out.elastic.verbosity = verbosity(params);
   out.shutdown_timeout_ms = params.get_duration_ms("tide_shutdown_timeout");

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from dvm import is_alive, wait_until
-from growing import (DONE, REFUSED, UNDONE, UNKNOWN, USAGE, done, nodes, refused, running, settled,
+from growing import (DONE, REFUSED, UNDONE, UNKNOWN, USAGE, begin, done, ended, nodes, refused, running, settled,
                      start_waiting, tide, where)
 from jobs import Gate
 from machines import DvmOverMachines, Machines
@@ -113,6 +113,22 @@ def test_a_shrink_ends_what_runs_there_and_nothing_else(elastic):
     assert ended.returncode != 0 and "v2" in ended.stderr, ended.stderr
     wait_until(gate.try_open, what="the other job still waits")
     assert dvm.finish(stays).returncode == 0
+
+
+@pytest.mark.parametrize("options", [(), ("--rtos", "recoverable")], ids=["plain", "recoverable"])
+def test_who_is_released_has_time_to_save_what_it_has(elastic, options):
+    """The time of tide_release_grace, and not what a job has that is killed."""
+    dvm = elastic(nodes=2, pool=0, tide_release_grace="60s", tide_kill_grace="1ms")
+    gate = Gate(dvm.tmpdir / "save")
+    save = f"trap 'echo saving; {gate.wait_command()}; echo saved; exit 0' TERM; sleep 1000 & echo up; wait"
+    job = dvm.start("tide", "run", "-n", "1", "--host", "v2", *options, "bash", "-c", save)
+    assert job.stdout.readline() == "up\n"
+    change = begin(dvm, "shrink", "--host", "v2")
+    assert job.stdout.readline() == "saving\n"
+    wait_until(gate.try_open, what="the process saves")
+    ended(dvm, change)
+    job = dvm.finish(job)
+    assert job.stdout == "saved\n" and job.returncode != 0, (job.stdout, job.stderr)
 
 
 def test_processes_that_a_recoverable_job_loses_are_told_of_once(elastic):
