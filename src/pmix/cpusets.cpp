@@ -3,7 +3,7 @@
 #include <pmix.h>
 #include <pmix_server.h>
 
-#include <cstdlib>
+#include "pmix/library_text.hpp"
 
 namespace tide::pmix {
 namespace {
@@ -26,9 +26,8 @@ class Cpuset {
 
 // Takes over what libpmix allocated.
 std::string take(char* text) {
-  std::string taken = text != nullptr ? text : "";
-  std::free(text);  // NOLINT(*-no-malloc)
-  return taken;
+  const LibraryText owned(text);
+  return text != nullptr ? text : "";
 }
 
 std::string locality_of(const std::string& cpu_list) {

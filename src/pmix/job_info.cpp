@@ -3,26 +3,20 @@
 #include <pmix_server.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
-#include <memory>
 #include <set>
 #include <string_view>
 #include <thread>
 
 #include "pmix/convert.hpp"
 #include "pmix/cpusets.hpp"
+#include "pmix/library_text.hpp"
 
 namespace tide::pmix {
 namespace {
 
 using Node = JobDescription::Node;
 using App = JobDescription::App;
-
-struct FreeText {
-  void operator()(char* text) const { std::free(text); }  // NOLINT(*-no-malloc): libpmix's
-};
-using LibraryText = std::unique_ptr<char, FreeText>;
 
 // A rank's place in the job.
 struct Place {

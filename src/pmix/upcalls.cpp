@@ -10,6 +10,7 @@
 #include "pmix/bridge.hpp"
 #include "pmix/convert.hpp"
 #include "pmix/event_notice.hpp"
+#include "pmix/library_text.hpp"
 #include "pmix/reading.hpp"
 #include "pmix/upcalls_allocation.hpp"
 #include "pmix/upcalls_collective.hpp"
@@ -69,10 +70,12 @@ pmix_status_t abort_asked(const pmix_proc_t* proc, void* /*server_object*/, int 
 }
 
 // Always taken, and what is wrong with it answered: when the last local participant is lost instead
-// of entering, libpmix forgets those that wait if this returns an error.
+// of entering, libpmix forgets those that wait if this returns an error. The data is ours from the
+// call on, whatever we return; the other arrays stay libpmix's.
 pmix_status_t fence_entered(const pmix_proc_t procs[], size_t proc_count, const pmix_info_t info[],
                             size_t info_count, char* data, size_t size, pmix_modex_cbfunc_t done,
                             void* done_data) {
+  const LibraryText owned(data);
   const auto bridge = Bridge::current();
   if (!bridge) return kStopping;
   auto names = names_of(procs, proc_count);
