@@ -1,6 +1,5 @@
 #include "pmix/handshake_guard.hpp"
 
-#include <arpa/inet.h>
 #include <linux/filter.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -8,9 +7,8 @@
 
 #include <array>
 #include <charconv>
-#include <filesystem>
-#include <functional>
 
+#include "pmix/connections.hpp"
 #include "pmix/other_end.hpp"
 
 namespace tide::pmix {
@@ -19,42 +17,11 @@ namespace {
 // What a client is sent in answer; a tool is sent more.
 constexpr std::uint64_t kAnswerBytes = 8;
 
-bool is_at_port(int descriptor, std::uint16_t port) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) return false;
-  if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return false;
-  // Both families have it at the same place.
-  return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port) == port;
-}
-
-bool listens(int descriptor) {
-  int answer = 0;
-  socklen_t size = sizeof answer;
-  return ::getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &answer, &size) == 0 && answer != 0;
-}
-
-bool is_guarded(int descriptor) {
-  socklen_t instructions = 0;
-  return ::getsockopt(descriptor, SOL_SOCKET, SO_GET_FILTER, nullptr, &instructions) == 0 &&
-         instructions > 0;
-}
-
 bool was_answered(int descriptor) {
   tcp_info info{};
   socklen_t size = sizeof info;
   return ::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
          info.tcpi_bytes_sent >= kAnswerBytes;
-}
-
-void for_all_at_port(std::uint16_t port, const std::function<void(int)>& what) {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
-    const std::string name = entry.path().filename();
-    int descriptor = -1;
-    std::from_chars(name.data(), name.data() + name.size(), descriptor);
-    if (is_at_port(descriptor, port)) what(descriptor);
-  }
 }
 
 // Drops what says that a connection does not exist. Accepted connections inherit it.
@@ -114,7 +81,7 @@ void HandshakeGuard::watch(std::uint16_t port) {
   port_ = port;
   if (port == 0) return;
   for_all_at_port(port, [](int descriptor) {
-    if (!listens(descriptor)) return;
+    if (!is_listener(descriptor)) return;
     guard(descriptor);
     refuse_the_silent(descriptor);
   });
@@ -123,7 +90,7 @@ void HandshakeGuard::watch(std::uint16_t port) {
 void HandshakeGuard::release_answered() const {
   if (port_ == 0) return;
   for_all_at_port(port_, [](int descriptor) {
-    if (!listens(descriptor) && is_guarded(descriptor) && was_answered(descriptor)) {
+    if (!is_listener(descriptor) && has_filter(descriptor) && was_answered(descriptor)) {
       release(descriptor);
     }
   });

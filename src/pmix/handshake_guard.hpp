@@ -18,6 +18,7 @@ class HandshakeGuard {
   void watch(std::uint16_t port);
   // Those that were answered are as others again.
   void release_answered() const;
+  [[nodiscard]] std::uint16_t port() const { return port_; }
 
  private:
   std::uint16_t port_ = 0;

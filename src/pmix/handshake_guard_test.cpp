@@ -8,6 +8,7 @@
 #include <array>
 
 #include "base/private_directory.hpp"
+#include "pmix/connections.hpp"
 #include "pmix/other_end.hpp"
 
 namespace tide::pmix {
@@ -102,6 +103,21 @@ TEST_F(Guarded, TheOtherEndIsFoundOrNot) {
   hang_up();
   EXPECT_NE(has_other_end(server_.get()), true);
   EXPECT_EQ(has_other_end(-1), std::nullopt);
+}
+
+TEST_F(Guarded, ConnectionsAreSettledBetweenTheirAnswerAndTheirEnd) {
+  HandshakeGuard guard;
+  guard.watch(port());
+  connect();
+  const auto waiting = unsettled_connections(port());
+  EXPECT_EQ(waiting.size(), 1U);
+  ASSERT_TRUE(send_answer());
+  guard.release_answered();
+  EXPECT_EQ(unsettled_connections(port()).size(), 0U);
+  hang_up();
+  EXPECT_EQ(unsettled_connections(port()), waiting);
+  server_ = OwnedFd();
+  EXPECT_EQ(unsettled_connections(port()).size(), 0U);
 }
 
 TEST(HandshakeGuard, KnowsThePortOfAUri) {

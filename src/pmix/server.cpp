@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "pmix/bridge.hpp"
+#include "pmix/connections.hpp"
 #include "pmix/convert.hpp"
 #include "pmix/event_notice.hpp"
 #include "pmix/info_list.hpp"
@@ -21,6 +22,7 @@
 #include "pmix/own_keys.hpp"
 #include "pmix/proc_environment.hpp"
 #include "pmix/pulls.hpp"
+#include "pmix/settling.hpp"
 #include "pmix/tools.hpp"
 #include "pmix/upcalls.hpp"
 
@@ -28,7 +30,6 @@ namespace tide::pmix {
 namespace {
 
 const ProcName kNobody{"nobody", 0};  // no namespace of ours is called so
-
 Error not_here(const ProcName& proc) {
   const std::string rank = proc.rank == kAllRanks ? "" : ":" + std::to_string(proc.rank);
   return Error{ErrorCode::kNotFound, "PMIx knows no local process " + proc.nspace + rank};
@@ -58,6 +59,7 @@ class Server::Impl : public Handler {
         library_(config_),
         handler_(handler),
         bridge_(std::make_shared<Bridge>(io, *this)),
+        settling_(io, [this] { return unsettled_connections(library_.guard().port()); }),
         tools_(bridge_->door()),
         outputs_(*bridge_),
         fetches_(*bridge_),
@@ -78,7 +80,7 @@ class Server::Impl : public Handler {
     const Job* job = job_of(proc);
     return job != nullptr && job->connected.contains(proc.rank);
   }
-  void when_settled(std::size_t rounds, std::function<void()> then);
+  void when_settled(std::function<void()> then);
   void process_is_being_ended(const ProcName& proc) {
     bridge_->local_waiters().is_being_ended(proc);
   }
@@ -108,13 +110,14 @@ class Server::Impl : public Handler {
   void begin_registration(const std::string& nspace, const Job& job,
                           const std::shared_ptr<Registration>& waiting);
   [[nodiscard]] bool misses_somebody(const std::vector<ProcName>& participants) const;
-  static std::size_t rounds_to_settle(const Job& job);
-  void let_go(const std::string& nspace, std::size_t rounds);
+  void after_rounds(std::size_t rounds, std::function<void()> then);
+  void let_go(const std::string& nspace);
+  void forget(const std::string& nspace);
   void register_client(const ProcName& proc, Bridge::Then then);
   void deregister_client(const ProcName& proc, Bridge::Then then = nullptr);
-  void give_up_client(Job& job, const ProcName& proc);
+  void give_up_client(const ProcName& proc);
   void deregister_from_library(const std::string& nspace, const Job& job);
-  bool disconnected(const ProcName& proc);  // false: another process of that rank is connected
+  bool disconnected(const ProcName& proc);  // false: another of that rank is connected
   void forget_tool_in_library(const ProcName& tool);
   void connection_answered();
   void on_client_connected(const ProcName& proc) override;
@@ -153,6 +156,7 @@ class Server::Impl : public Handler {
   Library library_;
   Handler& handler_;
   std::shared_ptr<Bridge> bridge_;
+  Settling settling_;
   Tools tools_;
   Outputs outputs_;
   ModexFetches fetches_;
@@ -239,37 +243,32 @@ void Server::Impl::deregister_job(const std::string& nspace) {
   if (found == jobs_.end() || std::exchange(found->second.leaving, true)) return;
   bridge_->fail_tickets_of(nspace, PMIX_ERR_NOT_FOUND);
   fetches_.fail({nspace, kAllRanks}, not_here({nspace, kAllRanks}));
-  // libpmix 4.2.2 closes the socket of a client that it still has under its own event loop, which
-  // then does not hear the next one with that number. Processes that ended are disconnected in a
-  // moment.
-  if (found->second.connected.empty()) let_go(nspace, rounds_to_settle(found->second));
+  // Processes that ended are disconnected in a moment. Before that libpmix 4.2.2 would close the
+  // socket of one, but not take it out of its event loop, which hears no other with that number.
+  if (found->second.connected.empty()) let_go(nspace);
 }
 
-// libpmix may not have seen the end of connections of which we know, and does not tell when it
-// does. What it is asked for now it does in the same round of its event loop at the earliest, so
-// that after some rounds it has: one takes care of at least 32 sockets.
-std::size_t Server::Impl::rounds_to_settle(const Job& job) {
-  return job.local_ranks.empty() ? 0 : 2 + job.local_ranks.size() / 16;
+void Server::Impl::let_go(const std::string& nspace) {
+  if (jobs_.at(nspace).local_ranks.empty()) return forget(nspace);
+  when_settled([this, nspace] { forget(nspace); });
 }
 
-void Server::Impl::let_go(const std::string& nspace, std::size_t rounds) {
-  if (rounds > 0) {
-    const auto next = [this, nspace, rounds](pmix_status_t, const std::string&) {
-      let_go(nspace, rounds - 1);
-    };
-    deregister_client(kNobody, next);  // only for the answer
-    return;
-  }
+void Server::Impl::forget(const std::string& nspace) {
   const auto found = jobs_.find(nspace);
-  // One that connected in the meantime will be disconnected, and brings us here again.
-  if (found == jobs_.end() || !found->second.connected.empty()) return;
+  // Whoever is connected brings us here again.
+  if (found == jobs_.end() || !found->second.leaving || !found->second.connected.empty()) return;
   const auto node = jobs_.extract(found);
   deregister_from_library(nspace, node.mapped());
 }
 
-void Server::Impl::when_settled(std::size_t rounds, std::function<void()> then) {
+// What libpmix does when it sees the end of a connection may have to follow.
+void Server::Impl::when_settled(std::function<void()> then) {
+  settling_.wait([this, then = std::move(then)]() mutable { after_rounds(2, std::move(then)); });
+}
+
+void Server::Impl::after_rounds(std::size_t rounds, std::function<void()> then) {
   const auto next = [this, rounds, then = std::move(then)](pmix_status_t, const std::string&) {
-    rounds > 1 ? when_settled(rounds - 1, then) : then();
+    rounds > 1 ? after_rounds(rounds - 1, then) : then();
   };
   deregister_client(kNobody, next);  // only for the answer
 }
@@ -277,7 +276,7 @@ void Server::Impl::when_settled(std::size_t rounds, std::function<void()> then) 
 void Server::Impl::deregister_from_library(const std::string& nspace, const Job& job) {
   bridge_->local_counts().deregistered(nspace);
   for (const std::uint32_t rank : job.local_ranks) {
-    if (!job.gone.contains(rank)) deregister_client({nspace, rank});
+    if (!job.deregistered.contains(rank)) deregister_client({nspace, rank});
   }
   bridge_->begin(
       [&](void* number) {
@@ -306,12 +305,15 @@ void Server::Impl::process_ended(const ProcName& proc) {
   if (job.finalized.contains(proc.rank)) return;
   job.gone.insert(proc.rank);
   fetches_.fail(proc, not_here(proc));
-  if (!job.connected.contains(proc.rank)) give_up_client(job, proc);
+  settling_.wait([this, proc] { give_up_client(proc); });  // it may be about to be let in
 }
 
-void Server::Impl::give_up_client(Job& job, const ProcName& proc) {
-  job.deregistered.insert(proc.rank);
-  deregister_client(proc);
+void Server::Impl::give_up_client(const ProcName& proc) {
+  const auto found = jobs_.find(proc.nspace);
+  if (found == jobs_.end()) return;
+  Job& job = found->second;
+  if (!job.gone.contains(proc.rank) || job.connected.contains(proc.rank)) return;
+  if (job.deregistered.insert(proc.rank).second) deregister_client(proc);
 }
 
 // libpmix does what we ask in our order: it knows the process before that can ask it for anything.
@@ -324,9 +326,8 @@ void Server::Impl::process_starts_again(const ProcName& proc) {
   if (job.deregistered.erase(proc.rank) > 0) register_client(proc, nullptr);
 }
 
-// Once for several: it looks at all connections.
 void Server::Impl::connection_answered() {
-  if (std::exchange(release_posted_, true)) return;
+  if (std::exchange(release_posted_, true)) return;  // once for several: it looks at all
   bridge_->post([this](Handler&) {
     release_posted_ = false;
     library_.guard().release_answered();
@@ -439,8 +440,8 @@ bool Server::Impl::disconnected(const ProcName& proc) {
   const bool was_here = one != job.connected.end();
   if (was_here) job.connected.erase(one);
   if (job.connected.contains(proc.rank)) return false;
-  if (was_here && job.gone.contains(proc.rank)) give_up_client(job, proc);
-  if (job.leaving && job.connected.empty()) let_go(proc.nspace, rounds_to_settle(job));
+  if (was_here) settling_.wait([this, proc] { give_up_client(proc); });
+  if (job.leaving && job.connected.empty()) let_go(proc.nspace);
   return true;
 }
 
@@ -533,7 +534,7 @@ bool Server::has_client(const ProcName& proc) const {
 }
 
 void Server::when_settled(std::function<void()> then) {
-  impl_->when_settled(2, std::move(then));  // what it does in the first round may have to follow
+  impl_->when_settled(std::move(then));
 }
 
 void Server::process_is_being_ended(const ProcName& proc) {

@@ -4,11 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <hwloc.h>
+#include <pmix_server.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <asio/steady_timer.hpp>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <optional>
+#include <string_view>
 #include <thread>
 
 #include "pmix/test_support.hpp"
@@ -196,6 +201,7 @@ TEST_F(ServerTest, JobsThatComeAndGoLeaveNoDescriptors) {
   on_node("v1", [&] {
     constexpr int kJobs = 30;
     std::size_t before = 0;
+    const asio::steady_timer first(io_);  // it opens what all need
     for (int number = 0; number < kJobs; ++number) {
       const JobDescription one = job("dvm-test@" + std::to_string(number), 2);
       ASSERT_TRUE(register_job(one).ok());
@@ -225,6 +231,56 @@ TEST_F(ServerTest, AJobThatGoesAtOnceDoesNotDisturbTheNext) {
       server_->deregister_job(one.nspace);
       clients_.clear();
     }
+  });
+}
+
+// Always has something to do for libpmix's thread, which then does not look at its sockets.
+class Busy {
+ public:
+  explicit Busy(std::chrono::milliseconds how_long)
+      : thread_([this, until = std::chrono::steady_clock::now() + how_long] {
+          pmix_proc_t nobody{};
+          std::string_view("nobody").copy(nobody.nspace, PMIX_MAX_NSLEN);
+          while (std::chrono::steady_clock::now() < until) {
+            if (waiting_ >= 3) continue;
+            ++waiting_;
+            PMIx_server_deregister_client(&nobody, take_a_while, &waiting_);
+          }
+          while (waiting_ > 0) std::this_thread::yield();
+        }) {}
+  ~Busy() { thread_.join(); }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  static void take_a_while(pmix_status_t /*status*/, void* waiting) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    --*static_cast<std::atomic<int>*>(waiting);
+  }
+
+  std::atomic<int> waiting_ = 0;
+  std::thread thread_;
+};
+
+TEST_F(ServerTest, AJobThatGoesWhileLibpmixIsBusyDoesNotDisturbTheNext) {
+  on_node("v1", [&] {
+    ASSERT_TRUE(register_job(job("dvm-test@1", 1)).ok());
+    const auto& client = start({"dvm-test@1", 0}, {"pmix_stays"});
+    ASSERT_TRUE(run_until([&] { return client.output() == "stays\n"; }));
+    ASSERT_TRUE(run_until([&] { return handler_.finalized.size() == 1; }));
+    {
+      const Busy busy(std::chrono::milliseconds(200));
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      client.kill(SIGKILL);
+      ASSERT_TRUE(run_until([&] { return all_ended(); }));
+      server_->process_ended({"dvm-test@1", 0});
+      server_->deregister_job("dvm-test@1");
+      run_until([] { return false; }, std::chrono::milliseconds(100));
+    }
+    clients_.clear();
+    ASSERT_TRUE(register_job(job("dvm-test@2", 1)).ok());
+    start({"dvm-test@2", 0}, {"pmix_hello"});
+    EXPECT_TRUE(run_until([&] { return all_ended(); })) << "the next client is not heard";
   });
 }
 
