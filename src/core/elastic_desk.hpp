@@ -300,6 +300,7 @@ class ElasticDesk : public AllocationServices {
   // What it does when the time of its phase is over: a word for programs.
   static const char* after_limit(const Campaign& campaign);
   void add_waits(CampaignId id, const Campaign& campaign, wire::ChangeReport& out) const;
+  void add_waits_for_wiring(CampaignId id, wire::ChangeReport& out) const;
   void add_waits_of_shrink(const Campaign& campaign, wire::ChangeReport& out) const;
 
   ElasticConfig config_;

@@ -41,6 +41,10 @@ const char* change_phase_name(std::size_t phase) {
 std::vector<std::string> ElasticDesk::missing(CampaignId id, const Campaign& campaign) const {
   if (campaign.phase == Phase::kStarting) return roster_.silent_of(id);
   std::vector<std::string> out;
+  if (campaign.phase == Phase::kWiring) {
+    for (auto& one : roster_.unwired_of(id)) out.push_back(std::move(one.node));
+    return out;
+  }
   for (const Rank rank : campaign.ranks) {
     const auto node = roster_.nodes().find(rank);
     if (node == roster_.nodes().end()) continue;
@@ -56,7 +60,9 @@ std::string ElasticDesk::waits(CampaignId id, const Campaign& campaign) const {
     case Phase::kStarting:
       return say::grow_waits_for_reports(what, missing(id, campaign));
     case Phase::kWiring:
-      return say::grow_waits_for_wiring(what);
+      return say::grow_waits_for_wiring(
+          what, missing(id, campaign),
+          std::ranges::any_of(roster_.unwired_of(id), &Roster::Unwired::speaks_for_others));
     case Phase::kRollingBack:
       return say::change_is_rolled_back(what);
     case Phase::kWaiting:
@@ -242,8 +248,7 @@ void ElasticDesk::add_waits(CampaignId id, const Campaign& campaign,
       }
       return;
     case Phase::kWiring:
-      add_point("wiring", say::waits_for_wiring(), "", out);
-      return;
+      return add_waits_for_wiring(id, out);
     case Phase::kRollingBack:
       add_point("rollback", say::waits_for_rollback(), "", out);
       return;
@@ -259,6 +264,17 @@ void ElasticDesk::add_waits(CampaignId id, const Campaign& campaign,
     default:
       return add_waits_of_shrink(campaign, out);
   }
+}
+
+// row:E16
+void ElasticDesk::add_waits_for_wiring(CampaignId id, wire::ChangeReport& out) const {
+  for (const auto& one : roster_.unwired_of(id)) {
+    const Node* node = roster_.find(one.node);
+    const auto pid = node == nullptr ? 0 : node->pid;
+    add_point("wiring", say::waits_for_acknowledgement(one.node, pid, one.speaks_for_others),
+              one.node, out);
+  }
+  if (out.waits().empty()) add_point("wiring", say::waits_for_wiring(), "", out);
 }
 
 void ElasticDesk::add_waits_of_shrink(const Campaign& campaign, wire::ChangeReport& out) const {

@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 wire::ChangeReport report_of(const ElasticRig& rig, std::uint32_t number) {
   auto report = rig.head.elastic().explain_change(number);
@@ -66,6 +67,45 @@ TEST(ElasticWatching, AGrowIsExplainedInEveryPhase) {
   EXPECT_THAT(phases(report), ElementsAre("starting", "wiring", "done"));
   EXPECT_EQ(report.waits_size() + report.parked_size(), 0);
   EXPECT_THAT(phase_events(rig), ElementsAre("grow 2 (v2, v3): wiring"));
+}
+
+// row:E16
+TEST(ElasticWatching, WhoHasNotAcknowledgedAGrowIsNamed) {
+  ElasticRig rig(2);
+  const auto first = rig.begin_grow(1);
+  rig.report_of(first, 2);
+  rig.attach_at(first);
+  EXPECT_THAT(report_of(rig, 2).campaign().missing(), ElementsAre("v1", "v2"));
+  rig.acknowledge(2);
+  const auto report = report_of(rig, 2);
+  EXPECT_EQ(report.campaign().phase(), "wiring");
+  EXPECT_THAT(report.campaign().missing(), ElementsAre("v1"));
+  ASSERT_EQ(report.waits_size(), 1);
+  EXPECT_EQ(report.waits(0).kind(), "wiring");
+  EXPECT_EQ(report.waits(0).text(), "v1 (process 2001) to acknowledge the new nodes");
+  EXPECT_THAT(report.waits(0).nodes(), ElementsAre("v1"));
+  wire::ExplainReply of_job;
+  rig.head.elastic().explain({CampaignId(2)}, of_job);
+  EXPECT_THAT(of_job.waits(0).text(), HasSubstr("no acknowledgement from v1"));
+  rig.fire(TimerKind::kStart, 2);
+  rig.on(DaemonExited{Rank(first), "ended"});
+  rig.give_back();
+  const auto end = report_of(rig, 2).end();
+  EXPECT_EQ(end.cause(), "time-limit");
+  EXPECT_THAT(end.text(), HasSubstr("within 1 min: no acknowledgement from v1\n"));
+  EXPECT_THAT(end.text(), Not(HasSubstr("fewer nodes"))) << "v1 was there before";
+}
+
+// row:E16 the acknowledgement of a daemon speaks for all below it
+TEST(ElasticWatching, WhoSpeaksForOthersMayNotBeTheOneThatHasNotAcknowledged) {
+  auto config = elastic_config();
+  config.overlay.radix = 1;
+  ElasticRig rig(1, config);
+  const auto first = rig.begin_grow(1);
+  rig.report_of(first, 2);
+  const auto report = report_of(rig, 2);
+  EXPECT_THAT(report.campaign().missing(), ElementsAre("v1"));
+  EXPECT_THAT(report.waits(0).text(), HasSubstr("v1 (process 2001), or a daemon below it,"));
 }
 
 TEST(ElasticWatching, AGrowThatFailedSaysWhy) {

@@ -119,6 +119,8 @@ class Overlay {
   Serial broadcast(wire::Operation operation);
   // Head: whether an operation can be sent.
   [[nodiscard]] bool fits(const wire::Operation& operation) const;
+  // Head: children that have not acknowledged everything up to `serial`, each for its subtree.
+  [[nodiscard]] std::vector<Rank> not_acknowledged(Serial serial) const;
   // Head, before an order to leave: whoever attaches can be told it, and what not all had before
   // it, though all members have it: those whom it names are no members, and may have missed it.
   void keep_for(Serial order) { kept_[order] = Kept{acknowledged_, membership_.tree()}; }

@@ -354,6 +354,17 @@ void Overlay::update_acknowledgement() {
   }
 }
 
+// As for update_acknowledgement(): what is older than the tree counts for nothing.
+std::vector<Rank> Overlay::not_acknowledged(Serial serial) const {
+  const Serial needed = std::max(serial, membership_.changed_at());
+  std::vector<Rank> out;
+  for (const Rank child : membership_.children()) {
+    const auto known = child_acknowledged_.find(child);
+    if (known == child_acknowledged_.end() || known->second < needed) out.push_back(child);
+  }
+  return out;
+}
+
 void Overlay::trim_log(Serial stable) {
   while (!log_.empty() && log_.front().serial() <= stable.value()) log_.pop_front();
 }

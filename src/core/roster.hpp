@@ -164,6 +164,13 @@ class Roster {
   [[nodiscard]] bool ready() const { return ready_; }
   // A start or grow that is under way: nodes that were not heard of.
   [[nodiscard]] std::vector<std::string> silent_of(CampaignId campaign) const;
+  // One that is being wired: whose acknowledgement is missing. It speaks for all below it, so it
+  // may be one of them that holds it up.
+  struct Unwired {
+    std::string node;
+    bool speaks_for_others = false;
+  };
+  [[nodiscard]] std::vector<Unwired> unwired_of(CampaignId campaign) const;
   // Neither in the book nor one of a failed grow that has not ended yet.
   [[nodiscard]] bool is_gone(Rank rank) const {
     return !nodes_.contains(rank) && !rolled_back_.contains(rank);

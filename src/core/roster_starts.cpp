@@ -421,7 +421,14 @@ void Roster::on_start_timer(CampaignId campaign) {
     fail_start(campaign, found->second.cause,
                say::nodes_not_started(book.reasons(), book.size(), silent));
   } else if (silent.empty()) {
-    fail_start(campaign, ChangeFailure::kTimeLimit, say::daemons_not_wired_up(grows, limit_ms));
+    std::vector<std::string> missing;
+    bool speak_for_others = false;
+    for (const auto& one : unwired_of(campaign)) {
+      missing.push_back(one.node);
+      speak_for_others = speak_for_others || one.speaks_for_others;
+    }
+    fail_start(campaign, ChangeFailure::kTimeLimit,
+               say::daemons_not_wired_up(grows, limit_ms, missing, speak_for_others));
   } else {
     fail_start(campaign, ChangeFailure::kTimeLimit,
                say::daemons_did_not_report(grows, limit_ms, say::name_list(silent)));
@@ -431,6 +438,19 @@ void Roster::on_start_timer(CampaignId campaign) {
 std::vector<std::string> Roster::silent_of(CampaignId campaign) const {
   const auto found = starts_.find(campaign);
   return found == starts_.end() ? std::vector<std::string>() : found->second.book.silent();
+}
+
+std::vector<Roster::Unwired> Roster::unwired_of(CampaignId campaign) const {
+  const auto found = starts_.find(campaign);
+  if (found == starts_.end() || !found->second.wired_at) return {};
+  std::vector<Unwired> out;
+  for (const Rank rank : overlay_.not_acknowledged(*found->second.wired_at)) {
+    const auto node = nodes_.find(rank);
+    if (node == nodes_.end()) continue;
+    const bool has_others = !overlay_.membership().tree().children(rank).empty();
+    out.push_back({node->second.name, has_others});
+  }
+  return out;
 }
 
 bool Roster::all_reported(CampaignId campaign) const {

@@ -55,6 +55,12 @@ std::string waits_for_wiring() {
   return "every daemon, old and new, to acknowledge the new nodes";
 }
 
+std::string waits_for_acknowledgement(std::string_view node, std::uint32_t pid,
+                                      bool speaks_for_others) {
+  return fmt::format("{}{} to acknowledge the new nodes", with_pid(node, pid),
+                     speaks_for_others ? ", or a daemon below it," : "");
+}
+
 std::string after_limit(std::string_view then, std::string_view left) {
   if (then == "fails") return fmt::format("fails, and is undone, if it takes {} more", left);
   if (then == "force") {

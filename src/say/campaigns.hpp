@@ -24,6 +24,8 @@ std::string asked_by_lease(std::string_view allocation);
 // `pid` 0: it is not known to have been started.
 std::string waits_for_report(std::string_view node, std::uint32_t pid);
 std::string waits_for_wiring();
+std::string waits_for_acknowledgement(std::string_view node, std::uint32_t pid,
+                                      bool speaks_for_others);
 // What the change does when its phase takes so much longer; `then` is "fails", "force" or
 // "goes-on".
 std::string after_limit(std::string_view then, std::string_view left);

@@ -168,8 +168,11 @@ void add_starting(Page& page) {
   SAMPLE(not_needed, "n3");
   SAMPLE(daemons_did_not_report, false, 60000, "v3, v7");
   SAMPLE(daemons_did_not_report, true, 60000, "v3, v7");
-  SAMPLE(daemons_not_wired_up, false, 60000);
-  SAMPLE(daemons_not_wired_up, true, 60000);
+  SAMPLE(unacknowledged_by, std::vector<std::string>{"v3"}, false);
+  SAMPLE(unacknowledged_by, std::vector<std::string>{"v3", "v7"}, true);
+  SAMPLE(daemons_not_wired_up, false, 60000, std::vector<std::string>{}, false);
+  SAMPLE(daemons_not_wired_up, false, 60000, std::vector<std::string>{"v3"}, false);
+  SAMPLE(daemons_not_wired_up, true, 60000, std::vector<std::string>{"v3"}, true);
   SAMPLE(private_dvm_interrupted, SIGINT);
   SAMPLE(private_dvm_not_started);
   SAMPLE(private_dvm_late, 65000);

@@ -20,6 +20,8 @@ void add_explained(Page& page) {
   SAMPLE(waits_for_report, "v3", 0);
   SAMPLE(waits_for_report, "v3", 6671);
   SAMPLE(waits_for_wiring);
+  SAMPLE(waits_for_acknowledgement, "v1", 6671, false);
+  SAMPLE(waits_for_acknowledgement, "v1", 6671, true);
   SAMPLE(waits_for_rollback);
   SAMPLE(after_limit, "fails", "59 s");
   SAMPLE(after_limit, "force", "9 s");

@@ -66,7 +66,8 @@ void add_waits(Page& page) {
   SAMPLE(waits_for_grant);
   SAMPLE(waits_for_its_nodes);
   SAMPLE(grow_waits_for_reports, grow, kOne);
-  SAMPLE(grow_waits_for_wiring, grow);
+  SAMPLE(grow_waits_for_wiring, grow, std::vector<std::string>{}, false);
+  SAMPLE(grow_waits_for_wiring, grow, kOne, true);
   SAMPLE(change_is_rolled_back, grow);
   SAMPLE(change_waits_for_grow, shrink, kOne);
   SAMPLE(shrink_waits_for_processes, shrink, jobs);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "say/starting.hpp"
 
 namespace tide::say {
 
@@ -212,8 +213,12 @@ std::string grow_waits_for_reports(std::string_view what, std::span<const std::s
   return fmt::format("{}: no report yet from {}", what, names(nodes));
 }
 
-std::string grow_waits_for_wiring(std::string_view what) {
-  return fmt::format("{}: not every daemon has acknowledged the new nodes", what);
+std::string grow_waits_for_wiring(std::string_view what, std::span<const std::string> nodes,
+                                  bool speak_for_others) {
+  if (nodes.empty()) {
+    return fmt::format("{}: not every daemon has acknowledged the new nodes", what);
+  }
+  return fmt::format("{}: {}", what, unacknowledged_by(nodes, speak_for_others));
 }
 
 std::string change_is_rolled_back(std::string_view what) {

@@ -61,7 +61,8 @@ std::string waits_for_grant();
 std::string waits_for_its_nodes();
 // `what`: "the grow by 2 nodes".
 std::string grow_waits_for_reports(std::string_view what, std::span<const std::string> nodes);
-std::string grow_waits_for_wiring(std::string_view what);
+std::string grow_waits_for_wiring(std::string_view what, std::span<const std::string> nodes,
+                                  bool speak_for_others);
 std::string change_is_rolled_back(std::string_view what);
 std::string change_waits_for_grow(std::string_view what, std::span<const std::string> nodes);
 std::string shrink_waits_for_processes(std::string_view what, std::span<const std::string> jobs);

@@ -71,9 +71,31 @@ std::string daemons_did_not_report(bool grows, std::uint32_t waited_ms, std::str
                      more_time(grows, waited_ms));
 }
 
-std::string daemons_not_wired_up(bool grows, std::uint32_t waited_ms) {
-  return fmt::format("the daemons could not be wired up within {}{}", human_duration_ms(waited_ms),
-                     more_time(grows, waited_ms));
+std::string unacknowledged_by(std::span<const std::string> nodes, bool speak_for_others) {
+  if (!speak_for_others) return fmt::format("no acknowledgement from {}", name_list(nodes));
+  return fmt::format("no acknowledgement from {}, or from a daemon below {}", name_list(nodes),
+                     nodes.size() == 1 ? "it" : "them");
+}
+
+std::string daemons_not_wired_up(bool grows, std::uint32_t waited_ms,
+                                 std::span<const std::string> missing, bool speak_for_others) {
+  const auto waited = human_duration_ms(waited_ms);
+  if (missing.empty()) {
+    return fmt::format("the daemons could not be wired up within {}{}", waited,
+                       more_time(grows, waited_ms));
+  }
+  // Fewer nodes would not help: whoever is slow, or stopped, may have been there before.
+  const std::string look =
+      grows ? fmt::format(
+                  "see whether the daemon there runs (tide status shows its process, tide "
+                  "logs {} what it says), and again when it does",
+                  missing.front())
+            : fmt::format(
+                  "see whether {} is overloaded, or more time: --prtemca "
+                  "tide_start_timeout {}s",
+                  missing.front(), waited_ms / 1000 * 2 + 1);
+  return fmt::format("the daemons could not be wired up within {}: {}{}{}", waited,
+                     unacknowledged_by(missing, speak_for_others), kTry, look);
 }
 
 Error too_few_descriptors(std::uint32_t nodes, std::uint64_t needed, std::uint64_t limit) {

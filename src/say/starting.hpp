@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,7 +22,10 @@ std::string nodes_not_started(const std::vector<std::string>& reasons, std::size
 std::string same_machine(std::string_view node, std::string_view other);
 std::string not_needed(std::string_view node);
 std::string daemons_did_not_report(bool grows, std::uint32_t waited_ms, std::string_view nodes);
-std::string daemons_not_wired_up(bool grows, std::uint32_t waited_ms);
+// Each may be late itself, or speak for others below it that are.
+std::string unacknowledged_by(std::span<const std::string> nodes, bool speak_for_others);
+std::string daemons_not_wired_up(bool grows, std::uint32_t waited_ms,
+                                 std::span<const std::string> missing, bool speak_for_others);
 Error too_few_descriptors(std::uint32_t nodes, std::uint64_t needed, std::uint64_t limit);
 std::string leftover_not_removed(std::string_view why);
 
