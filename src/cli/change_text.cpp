@@ -67,6 +67,19 @@ std::string phase_text(const wire::ChangeReport& report, std::uint64_t now_ms) {
   return text + "\n";
 }
 
+// What it fails of is not waited for.
+std::string points_text(const wire::ChangeReport& report) {
+  std::string failures;
+  std::string waits;
+  for (const wire::JobPoint& point : report.waits()) {
+    const bool failure = point.kind() == "failure";
+    (failure ? failures : waits) += "  " + lines_text(point.text()) + "\n";
+  }
+  if (!failures.empty()) failures = "will fail because\n" + failures;
+  if (!waits.empty()) waits = "waits for\n" + waits;
+  return failures + waits;
+}
+
 std::string lease_text(const wire::LeaseStatus& lease) {
   std::string text = short_age(lease.left_ms()) + " left";
   if (lease.warn_ms() > 0) {
@@ -85,10 +98,7 @@ std::string change_report_text(const wire::ChangeReport& report, std::uint64_t n
                      "\n";
   text += phase_text(report, now_ms);
   text += "  " + one_line(report.asked()) + "\n";
-  if (!report.waits().empty()) {
-    text += "waits for\n";
-    for (const wire::JobPoint& point : report.waits()) text += "  " + one_line(point.text()) + "\n";
-  }
+  text += points_text(report);
   if (!report.parked().empty()) {
     text += "jobs that wait for it\n  " + jobs_listed(report.parked()) + "\n";
   }

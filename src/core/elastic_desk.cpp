@@ -360,6 +360,12 @@ void ElasticDesk::fail_grow(CampaignId id, Campaign& campaign, Outcome outcome,
   jobs_.end_change(id, reason);
 }
 
+// It stays in its phase: what it waits for now is only who else can't come.
+void ElasticDesk::on_grow_failing(CampaignId id, std::uint32_t gather_ms) {
+  const auto found = campaigns_.find(id);
+  if (found != campaigns_.end()) found->second.until_ms = now_ms_ + gather_ms;
+}
+
 void ElasticDesk::on_grow_failed(CampaignId id, ChangeFailure cause, const std::string& reason) {
   Campaign& campaign = campaigns_.at(id);
   go(id, campaign, Phase::kRollingBack);

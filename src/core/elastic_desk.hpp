@@ -83,6 +83,7 @@ class ElasticDesk : public AllocationServices {
   // ---- daemons ----
   void on_node_reported(CampaignId id, const Node& node);
   void on_grown(CampaignId id);
+  void on_grow_failing(CampaignId id, std::uint32_t gather_ms);
   void on_grow_failed(CampaignId id, ChangeFailure cause, const std::string& reason);
   void on_rolled_back(CampaignId id);
   void on_departed(const Node& node);
@@ -298,8 +299,9 @@ class ElasticDesk : public AllocationServices {
   void describe_allocations(wire::StatusReply& out, std::uint64_t now_ms) const;
   [[nodiscard]] wire::ChangeReport report(CampaignId id, const Campaign& campaign) const;
   // What it does when the time of its phase is over: a word for programs.
-  static const char* after_limit(const Campaign& campaign);
+  [[nodiscard]] const char* after_limit(CampaignId id, const Campaign& campaign) const;
   void add_waits(CampaignId id, const Campaign& campaign, wire::ChangeReport& out) const;
+  void add_waits_for_reports(CampaignId id, wire::ChangeReport& out) const;
   void add_waits_for_wiring(CampaignId id, wire::ChangeReport& out) const;
   void add_waits_of_shrink(const Campaign& campaign, wire::ChangeReport& out) const;
 

@@ -58,6 +58,9 @@ std::string ElasticDesk::waits(CampaignId id, const Campaign& campaign) const {
   auto what = say::change_words(campaign.kind == CampaignKind::kShrink, id.value(), campaign.nodes);
   switch (campaign.phase) {
     case Phase::kStarting:
+      if (const auto failures = roster_.failures_of(id); !failures.empty()) {
+        return say::grow_is_failing(what, failures.front().reason, missing(id, campaign));
+      }
       return say::grow_waits_for_reports(what, missing(id, campaign));
     case Phase::kWiring:
       return say::grow_waits_for_wiring(
@@ -191,10 +194,11 @@ void ElasticDesk::note_barren(const Campaign& campaign) {
   if (barren_.size() > kPastChanges) barren_.pop_front();
 }
 
-const char* ElasticDesk::after_limit(const Campaign& campaign) {
+const char* ElasticDesk::after_limit(CampaignId id, const Campaign& campaign) const {
   if (campaign.until_ms == 0) return "";
   switch (campaign.phase) {
     case Phase::kStarting:
+      return roster_.failures_of(id).empty() ? "fails" : "fails-anyway";
     case Phase::kWiring:
       return "fails";
     case Phase::kDeparting:
@@ -209,7 +213,7 @@ wire::ChangeReport ElasticDesk::report(CampaignId id, const Campaign& campaign) 
   describe(id, campaign, now_ms_, *out.mutable_campaign());
   out.set_phase_age_ms(between(campaign.way.back().at_ms, now_ms_));
   out.set_phase_left_ms(between(now_ms_, campaign.until_ms));
-  out.set_then(after_limit(campaign));
+  out.set_then(after_limit(id, campaign));
   out.set_asked_by(kTriggers.at(static_cast<std::size_t>(campaign.trigger)));
   switch (campaign.trigger) {
     case Trigger::kRequest:
@@ -241,12 +245,7 @@ void ElasticDesk::add_waits(CampaignId id, const Campaign& campaign,
                             wire::ChangeReport& out) const {
   switch (campaign.phase) {
     case Phase::kStarting:
-      for (const auto& name : missing(id, campaign)) {
-        const Node* node = roster_.find(name);
-        add_point("report", say::waits_for_report(name, node == nullptr ? 0 : node->pid), name,
-                  out);
-      }
-      return;
+      return add_waits_for_reports(id, out);
     case Phase::kWiring:
       return add_waits_for_wiring(id, out);
     case Phase::kRollingBack:
@@ -263,6 +262,19 @@ void ElasticDesk::add_waits(CampaignId id, const Campaign& campaign,
       return;
     default:
       return add_waits_of_shrink(campaign, out);
+  }
+}
+
+// row:E16 first what it fails of: that others are waited for would be misleading without
+void ElasticDesk::add_waits_for_reports(CampaignId id, wire::ChangeReport& out) const {
+  for (const auto& failure : roster_.failures_of(id)) {
+    // Some points are left for those who are waited for.
+    if (static_cast<std::size_t>(out.waits_size()) == kPoints / 2) break;
+    add_point("failure", failure.reason, failure.node, out);
+  }
+  for (const auto& name : roster_.silent_of(id)) {
+    const Node* node = roster_.find(name);
+    add_point("report", say::waits_for_report(name, node == nullptr ? 0 : node->pid), name, out);
   }
 }
 

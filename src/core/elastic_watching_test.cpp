@@ -96,6 +96,31 @@ TEST(ElasticWatching, WhoHasNotAcknowledgedAGrowIsNamed) {
   EXPECT_THAT(end.text(), Not(HasSubstr("fewer nodes"))) << "v1 was there before";
 }
 
+// row:E16
+TEST(ElasticWatching, AGrowThatIsGoingToFailSaysSoBeforeAllHaveBeenHeardOf) {
+  ElasticRig rig(1);
+  const auto first = rig.begin_grow(2);
+  rig.submit(kUser, job_spec(1));
+  rig.report_of(first, 2);
+  rig.on(LinkDown{LinkId(first), LinkEnd::kClosed, "the peer closed the connection"});
+  rig.now_ms += 2'000;
+  const auto report = report_of(rig, 2);
+  EXPECT_EQ(report.campaign().phase(), "starting");
+  EXPECT_EQ(report.then(), "fails-anyway");
+  EXPECT_EQ(report.phase_left_ms(), 8'000U) << "the others have ten seconds";
+  EXPECT_THAT(report.campaign().missing(), ElementsAre("v3"));
+  ASSERT_EQ(report.waits_size(), 2);
+  EXPECT_EQ(report.waits(0).kind(), "failure");
+  EXPECT_EQ(report.waits(0).text(),
+            "the daemon on node v2 was lost while the DVM grew: the peer closed the connection");
+  EXPECT_THAT(report.waits(0).nodes(), ElementsAre("v2"));
+  EXPECT_EQ(report.waits(1).kind(), "report");
+  wire::ExplainReply of_job;
+  rig.head.elastic().explain({CampaignId(2)}, of_job);
+  EXPECT_THAT(of_job.waits(0).text(),
+              HasSubstr("grow 2 (v2, v3): will fail, because the daemon on"));
+}
+
 // row:E16 the acknowledgement of a daemon speaks for all below it
 TEST(ElasticWatching, WhoSpeaksForOthersMayNotBeTheOneThatHasNotAcknowledged) {
   auto config = elastic_config();

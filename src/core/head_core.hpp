@@ -136,6 +136,9 @@ class HeadCore : private OverlayListener,
   void on_node_lost(const Node& node, const std::string& reason) override;
   void on_node_reported(CampaignId campaign, const Node& node) override;
   void on_grown(CampaignId campaign) override;
+  void on_grow_failing(CampaignId campaign, std::uint32_t gather_ms) override {
+    elastic_.on_grow_failing(campaign, gather_ms);
+  }
   void on_grow_failed(CampaignId campaign, ChangeFailure cause,
                       const std::string& reason) override {
     elastic_.on_grow_failed(campaign, cause, reason);

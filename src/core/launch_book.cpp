@@ -56,4 +56,10 @@ std::vector<std::string> LaunchBook::reasons() const {
   return out;
 }
 
+std::vector<LaunchBook::Failure> LaunchBook::failures() const {
+  std::vector<Failure> out;
+  for (const auto& [rank, reason] : reasons_) out.push_back({entries_.at(rank).node, reason});
+  return out;
+}
+
 }  // namespace tide::core

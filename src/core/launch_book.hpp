@@ -30,6 +30,11 @@ class LaunchBook {
   [[nodiscard]] std::vector<std::string> silent() const;
   // In the order of ranks.
   [[nodiscard]] std::vector<std::string> reasons() const;
+  struct Failure {
+    std::string node;
+    std::string reason;
+  };
+  [[nodiscard]] std::vector<Failure> failures() const;
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
   [[nodiscard]] std::size_t reports() const { return reports_; }
 

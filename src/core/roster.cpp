@@ -112,8 +112,9 @@ std::vector<Rank> Roster::suspect(const Suspicion& suspicion, std::uint64_t now_
   if (node == nullptr || shutting_down_) return {};
   if (start_of(*node) != nullptr) {
     node->silent = suspicion.silent;
-    node_failed(*node, ChangeFailure::kLost,
-                say::daemon_lost_at_start(node->name, suspicion.reason));
+    node_failed(
+        *node, ChangeFailure::kLost,
+        say::daemon_lost_at_start(node->campaign != kFirstStart, node->name, suspicion.reason));
     return {};
   }
   if (!suspect_one(suspicion, now_ms, now_ms + config_.suspect_grace_ms)) return {};

@@ -97,6 +97,8 @@ class RosterListener {
   // ---- of a grow ----
   // Wired: every daemon, old and new, has acknowledged the new membership.
   virtual void on_grown(CampaignId campaign) = 0;
+  // It can't succeed any more; what else is wrong may become known for so long before it fails.
+  virtual void on_grow_failing(CampaignId campaign, std::uint32_t gather_ms) = 0;
   // Its nodes are out of the book; on_rolled_back follows when their daemons have ended.
   virtual void on_grow_failed(CampaignId campaign, ChangeFailure cause,
                               const std::string& reason) = 0;
@@ -164,6 +166,8 @@ class Roster {
   [[nodiscard]] bool ready() const { return ready_; }
   // A start or grow that is under way: nodes that were not heard of.
   [[nodiscard]] std::vector<std::string> silent_of(CampaignId campaign) const;
+  // … and those because of which it will fail.
+  [[nodiscard]] std::vector<LaunchBook::Failure> failures_of(CampaignId campaign) const;
   // One that is being wired: whose acknowledgement is missing. It speaks for all below it, so it
   // may be one of them that holds it up.
   struct Unwired {

@@ -283,6 +283,7 @@ void Roster::node_failed(const Node& node, ChangeFailure cause, const std::strin
     check_reports(campaign);
   } else if (first) {
     out_.emplace_back(timers_.arm(TimerKind::kStart, config_.gather_ms, campaign.value()));
+    if (campaign != kFirstStart) listener_.on_grow_failing(campaign, config_.gather_ms);
   }
 }
 
@@ -440,6 +441,12 @@ std::vector<std::string> Roster::silent_of(CampaignId campaign) const {
   return found == starts_.end() ? std::vector<std::string>() : found->second.book.silent();
 }
 
+std::vector<LaunchBook::Failure> Roster::failures_of(CampaignId campaign) const {
+  const auto found = starts_.find(campaign);
+  return found == starts_.end() ? std::vector<LaunchBook::Failure>()
+                                : found->second.book.failures();
+}
+
 std::vector<Roster::Unwired> Roster::unwired_of(CampaignId campaign) const {
   const auto found = starts_.find(campaign);
   if (found == starts_.end() || !found->second.wired_at) return {};
@@ -466,7 +473,8 @@ void Roster::on_stranger_lost(Rank rank, const std::string& reason, bool silent)
   Node* node = find(rank);
   if (node == nullptr || shutting_down_) return;
   node->silent = silent;
-  node_failed(*node, ChangeFailure::kLost, say::daemon_lost_at_start(node->name, reason));
+  node_failed(*node, ChangeFailure::kLost,
+              say::daemon_lost_at_start(node->campaign != kFirstStart, node->name, reason));
 }
 
 }  // namespace tide::core

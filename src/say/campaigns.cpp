@@ -63,6 +63,11 @@ std::string waits_for_acknowledgement(std::string_view node, std::uint32_t pid,
 
 std::string after_limit(std::string_view then, std::string_view left) {
   if (then == "fails") return fmt::format("fails, and is undone, if it takes {} more", left);
+  if (then == "fails-anyway") {
+    return fmt::format(
+        "will fail, and be undone: in {} at the latest, when others have had time to fail, too",
+        left);
+  }
   if (then == "force") {
     return fmt::format("ends by force what has not left, if it takes {} more", left);
   }

@@ -26,8 +26,8 @@ std::string waits_for_report(std::string_view node, std::uint32_t pid);
 std::string waits_for_wiring();
 std::string waits_for_acknowledgement(std::string_view node, std::uint32_t pid,
                                       bool speaks_for_others);
-// What the change does when its phase takes so much longer; `then` is "fails", "force" or
-// "goes-on".
+// What the change does when its phase takes so much longer; `then` is "fails", "force",
+// "goes-on" or, where it fails also if it does not, "fails-anyway".
 std::string after_limit(std::string_view then, std::string_view left);
 // Of an allocation that started no daemon: the DVM had these, or another change was bringing them.
 std::string brought_nothing(std::span<const std::string> nodes);

@@ -159,7 +159,8 @@ void add_starting(Page& page) {
   SAMPLE(dvm_not_started,
          node_not_started("v3", "no new process: Resource temporarily unavailable"));
   SAMPLE(node_not_started, "v3", "no new process: Resource temporarily unavailable");
-  SAMPLE(daemon_lost_at_start, "v3", "the peer closed the connection");
+  SAMPLE(daemon_lost_at_start, true, "v3", "the peer closed the connection");
+  SAMPLE(daemon_lost_at_start, false, "v3", "the peer closed the connection");
   SAMPLE(daemon_ended_at_start, "v3", "it was ended by signal 9 (SIGKILL)");
   SAMPLE(nodes_not_started,
          std::vector{node_not_started("n3", "no such host"), node_not_started("n5", "refused")}, 32,

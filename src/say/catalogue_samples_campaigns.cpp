@@ -24,6 +24,7 @@ void add_explained(Page& page) {
   SAMPLE(waits_for_acknowledgement, "v1", 6671, true);
   SAMPLE(waits_for_rollback);
   SAMPLE(after_limit, "fails", "59 s");
+  SAMPLE(after_limit, "fails-anyway", "9 s");
   SAMPLE(after_limit, "force", "9 s");
   SAMPLE(after_limit, "goes-on", "8 s");
   SAMPLE(brought_nothing, kTwo);

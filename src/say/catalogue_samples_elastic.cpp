@@ -66,6 +66,7 @@ void add_waits(Page& page) {
   SAMPLE(waits_for_grant);
   SAMPLE(waits_for_its_nodes);
   SAMPLE(grow_waits_for_reports, grow, kOne);
+  SAMPLE(grow_is_failing, grow, "node v3 could not be started: no such host", kOne);
   SAMPLE(grow_waits_for_wiring, grow, std::vector<std::string>{}, false);
   SAMPLE(grow_waits_for_wiring, grow, kOne, true);
   SAMPLE(change_is_rolled_back, grow);

@@ -213,6 +213,12 @@ std::string grow_waits_for_reports(std::string_view what, std::span<const std::s
   return fmt::format("{}: no report yet from {}", what, names(nodes));
 }
 
+std::string grow_is_failing(std::string_view what, std::string_view why,
+                            std::span<const std::string> nodes) {
+  return fmt::format("{}: will fail, because {}; until then it is seen whether {} can come", what,
+                     first_line(why), names(nodes));
+}
+
 std::string grow_waits_for_wiring(std::string_view what, std::span<const std::string> nodes,
                                   bool speak_for_others) {
   if (nodes.empty()) {

@@ -61,6 +61,9 @@ std::string waits_for_grant();
 std::string waits_for_its_nodes();
 // `what`: "the grow by 2 nodes".
 std::string grow_waits_for_reports(std::string_view what, std::span<const std::string> nodes);
+// `nodes`: have neither reported nor failed yet.
+std::string grow_is_failing(std::string_view what, std::string_view why,
+                            std::span<const std::string> nodes);
 std::string grow_waits_for_wiring(std::string_view what, std::span<const std::string> nodes,
                                   bool speak_for_others);
 std::string change_is_rolled_back(std::string_view what);

@@ -26,8 +26,9 @@ std::string node_not_started(std::string_view node, std::string_view why) {
   return fmt::format("node {} could not be started: {}", node, why);
 }
 
-std::string daemon_lost_at_start(std::string_view node, std::string_view why) {
-  return fmt::format("the daemon on node {} was lost while the DVM started: {}", node, why);
+std::string daemon_lost_at_start(bool grows, std::string_view node, std::string_view why) {
+  return fmt::format("the daemon on node {} was lost while the DVM {}: {}", node,
+                     grows ? "grew" : "started", why);
 }
 
 std::string daemon_ended_at_start(std::string_view node, std::string_view why) {

@@ -14,7 +14,7 @@ namespace tide::say {
 // What the others of this file are reasons for.
 std::string dvm_not_started(std::string_view why);
 std::string node_not_started(std::string_view node, std::string_view why);
-std::string daemon_lost_at_start(std::string_view node, std::string_view why);
+std::string daemon_lost_at_start(bool grows, std::string_view node, std::string_view why);
 std::string daemon_ended_at_start(std::string_view node, std::string_view why);
 // One reason as it is; several, or with others that were not heard of by then, one below the other.
 std::string nodes_not_started(const std::vector<std::string>& reasons, std::size_t nodes,
