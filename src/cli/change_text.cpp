@@ -1,6 +1,7 @@
 #include "cli/change_text.hpp"
 
 #include <ranges>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -106,6 +107,22 @@ std::string change_report_text(const wire::ChangeReport& report, std::uint64_t n
   return text;
 }
 
+std::vector<std::string> leaving_of(const wire::AllocationReport& report) {
+  std::set<std::string> leaving;
+  for (const wire::ChangeReport& change : report.changes()) {
+    if (change.ended() || !change.campaign().shrinks()) continue;
+    leaving.insert(change.campaign().nodes().begin(), change.campaign().nodes().end());
+  }
+  std::vector<std::string> out;
+  for (const std::string& node : report.allocation().nodes()) {
+    if (leaving.contains(node)) out.push_back(node);
+  }
+  for (const std::string& node : report.reserves()) {
+    if (leaving.contains(node)) out.push_back(node);
+  }
+  return out;
+}
+
 std::string allocation_report_text(const wire::AllocationReport& report, std::uint64_t now_ms) {
   const wire::AllocationStatus& one = report.allocation();
   std::string text = "allocation " + one_line(one.name()) + ": ";
@@ -119,6 +136,9 @@ std::string allocation_report_text(const wire::AllocationReport& report, std::ui
   text += "\n";
   if (!report.reserves().empty()) {
     text += "  " + one_line(say::reserves_what_was_there(list_of(report.reserves()))) + "\n";
+  }
+  if (const auto leaving = leaving_of(report); !leaving.empty()) {
+    text += "  " + one_line(say::nodes_are_leaving(leaving)) + "\n";
   }
   if (!one.nodes().empty()) {
     text += one.has_lease() ? "  lease: " + lease_text(one.lease()) + "\n"

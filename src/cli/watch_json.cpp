@@ -1,5 +1,6 @@
 #include "cli/watch_json.hpp"
 
+#include "cli/change_text.hpp"
 #include "cli/json_parts.hpp"
 #include "cli/watch_text.hpp"
 
@@ -89,6 +90,8 @@ std::string explain_json(const wire::ExplainReply& reply) {
   if (reply.has_allocation()) {
     Json jobs = Json::array();
     for (const std::uint32_t job : reply.allocation().jobs()) jobs.push_back(job);
+    Json leaving = Json::array();
+    for (const std::string& node : leaving_of(reply.allocation())) leaving.push_back(node);
     Json changes = Json::array();
     for (const wire::ChangeReport& one : reply.allocation().changes()) {
       changes.push_back(change_object(one, reply.start_ms()));
@@ -96,6 +99,7 @@ std::string explain_json(const wire::ExplainReply& reply) {
     return json_document({{"allocation", allocation_object(reply.allocation().allocation())},
                           {"there", names_array(reply.allocation().there())},
                           {"reserves", names_array(reply.allocation().reserves())},
+                          {"leaving", std::move(leaving)},
                           {"jobs", std::move(jobs)},
                           {"changes", std::move(changes)},
                           {"now_ms", now_ms}});

@@ -239,6 +239,16 @@ TEST(ExplainText, OfAnAllocation) {
   EXPECT_THAT(explain_text(reply),
               HasSubstr("  lease: 4 s left\njobs with processes there\n  3\n"));
   EXPECT_EQ(nlohmann::json::parse(explain_json(reply))["allocation"]["nodes"][0], "v2");
+  EXPECT_THAT(nlohmann::json::parse(explain_json(reply))["leaving"], ::testing::IsEmpty());
+  wire::ChangeReport& change = *report.add_changes();
+  change.mutable_campaign()->set_shrinks(true);
+  change.mutable_campaign()->add_nodes("v1");
+  change.mutable_campaign()->add_nodes("v2");
+  EXPECT_THAT(explain_text(reply), HasSubstr("  v2 is leaving\n  lease: 4 s left\n"))
+      << "v1 is not of it";
+  EXPECT_EQ(nlohmann::json::parse(explain_json(reply))["leaving"][0], "v2");
+  change.set_ended(true);
+  EXPECT_THAT(explain_text(reply), Not(HasSubstr("leaving")));
 }
 
 }  // namespace

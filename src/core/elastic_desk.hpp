@@ -158,6 +158,7 @@ class ElasticDesk : public AllocationServices {
     std::string name{};
     CampaignId grow{};  // that brings it, or has
     Fate fate = Fate::kLeaves;
+    std::set<std::string> allocations{};  // that it is of: it came with it, or is reserved by it
   };
   struct Campaign {
     CampaignKind kind = CampaignKind::kGrow;
@@ -205,6 +206,11 @@ class ElasticDesk : public AllocationServices {
     std::uint64_t ends_ms = 0;
     std::uint32_t warn_ms = 0;
     bool warned = false;
+  };
+  // A change that has ended.
+  struct Past {
+    wire::ChangeReport report{};
+    std::set<std::string> allocations{};
   };
   // An allocation that brought no node: what it named was there, or came with another change.
   struct Barren {
@@ -258,6 +264,7 @@ class ElasticDesk : public AllocationServices {
   bool advance(CampaignId id, Campaign& campaign);
   bool begin_starting(CampaignId id, Campaign& campaign);
   [[nodiscard]] std::vector<std::string> node_names(const std::set<Rank>& ranks) const;
+  [[nodiscard]] static std::set<std::string> allocations_of(const Campaign& campaign);
   void note_barren(const Campaign& campaign);
   void fail_grow(CampaignId id, Campaign& campaign, Outcome outcome, const std::string& reason);
   void fail_those_that_wait_for(const Campaign& failed);
@@ -318,7 +325,7 @@ class ElasticDesk : public AllocationServices {
   std::map<std::uint32_t, Ask> asks_;
   std::deque<JobId> extensions_;             // jobs that have not asked yet
   std::map<std::string, HeldLease> leases_;  // by allocation
-  std::deque<wire::ChangeReport> past_;      // changes that have ended, the newest last
+  std::deque<Past> past_;                    // changes that have ended, the newest last
   std::deque<Barren> barren_;                // the newest last
   std::uint32_t last_ask_ = 0;
   std::uint32_t last_campaign_ = kFirstStart.value();

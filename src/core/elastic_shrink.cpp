@@ -117,7 +117,9 @@ void ElasticDesk::begin_shrink(const ChangeAsker& asker, Choice choice, std::str
   for (const Rank rank : campaign.ranks) {
     const Node& node = roster_.nodes().at(rank);
     campaign.nodes.push_back(node.name);
-    campaign.leavers.emplace(rank, Leaver{node.name, node.campaign});
+    campaign.leavers.emplace(rank, Leaver{.name = node.name,
+                                          .grow = node.campaign,
+                                          .allocations = {node.allocation, node.session}});
     if (node.state >= NodeState::kLeaving) campaign.already.push_back(node.name);
   }
   const CampaignId id = open(std::move(campaign));

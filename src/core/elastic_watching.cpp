@@ -147,8 +147,8 @@ Result<wire::ChangeReport> ElasticDesk::explain_change(std::uint32_t number) con
   const auto found = campaigns_.find(CampaignId(number));
   if (found != campaigns_.end()) return report(found->first, found->second);
   const auto past = std::ranges::find_if(
-      past_, [number](const wire::ChangeReport& one) { return one.campaign().number() == number; });
-  if (past != past_.end()) return *past;
+      past_, [number](const Past& one) { return one.report.campaign().number() == number; });
+  if (past != past_.end()) return past->report;
   const bool was = number > kFirstStart.value() && number <= last_campaign_;
   if (was) return say::change_forgotten(number);
   return say::no_such_change(number, last_campaign_ - kFirstStart.value());
@@ -170,10 +170,10 @@ Result<wire::AllocationReport> ElasticDesk::explain_allocation(const std::string
   for (const auto& process : jobs_.processes_on(ranks)) jobs.insert(process.job.value());
   for (const std::uint32_t job : jobs) out.add_jobs(job);
   for (const auto& one : past_) {
-    if (one.campaign().allocation() == name) *out.add_changes() = one;
+    if (one.allocations.contains(name)) *out.add_changes() = one.report;
   }
   for (const auto& [id, campaign] : campaigns_) {
-    if (campaign.allocation == name) *out.add_changes() = report(id, campaign);
+    if (allocations_of(campaign).contains(name)) *out.add_changes() = report(id, campaign);
   }
   for (const auto& one : barren_) {
     if (one.allocation != name) continue;
@@ -185,6 +185,16 @@ Result<wire::AllocationReport> ElasticDesk::explain_allocation(const std::string
   const bool nothing = out.allocation().nodes().empty() && out.changes().empty() &&
                        out.there().empty() && out.reserves().empty();
   if (nothing) return say::no_such_allocation_to_explain(name);
+  return out;
+}
+
+// Its own, and of a shrink those whose nodes it takes away, by whatever name it was asked for them.
+std::set<std::string> ElasticDesk::allocations_of(const Campaign& campaign) {
+  std::set<std::string> out{campaign.allocation};
+  for (const auto& [rank, leaver] : campaign.leavers) {
+    out.insert(leaver.allocations.begin(), leaver.allocations.end());
+  }
+  out.erase("");
   return out;
 }
 
@@ -327,7 +337,7 @@ void ElasticDesk::remember(CampaignId id, const Campaign& campaign, const wire::
   auto* last = out.add_way();
   last->set_state(end.done() ? "done" : "failed");
   last->set_at_ms(now_ms_);
-  past_.push_back(std::move(out));
+  past_.push_back({std::move(out), allocations_of(campaign)});
   if (past_.size() > kPastChanges) past_.pop_front();
 }
 

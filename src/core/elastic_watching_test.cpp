@@ -211,6 +211,28 @@ TEST(ElasticWatching, WhoAskedIsSaid) {
   EXPECT_THAT(report_of(rig, 4).asked(), HasSubstr("has gone"));
 }
 
+std::vector<std::uint32_t> changes_of(const ElasticRig& rig, const std::string& allocation) {
+  std::vector<std::uint32_t> out;
+  const auto report = rig.head.elastic().explain_allocation(allocation);
+  if (!report) return out;
+  for (const auto& one : report->changes()) out.push_back(one.campaign().number());
+  return out;
+}
+
+TEST(ElasticWatching, AnAllocationListsWhatTookNodesOfItAway) {
+  ElasticRig rig(1);
+  rig.grow_wholly(2, 2);
+  EXPECT_THAT(changes_of(rig, "a1"), ElementsAre(2U));
+  rig.release({"v2"});
+  EXPECT_THAT(changes_of(rig, "a1"), ElementsAre(2U, 3U)) << "it is on its way";
+  rig.on(DaemonExited{Rank(2), "ended"});
+  rig.give_back();
+  rig.on(NodesReclaimed{{"v3"}, "wanted"});
+  EXPECT_THAT(changes_of(rig, "a1"), ElementsAre(2U, 3U, 4U));
+  rig.release({"v1"});
+  EXPECT_THAT(changes_of(rig, "a1"), ElementsAre(2U, 3U, 4U)) << "v1 is of none";
+}
+
 TEST(ElasticWatching, WhatIsNotKnownIsNotExplained) {
   ElasticRig rig(1);
   const auto why = [&rig](std::uint32_t number) {

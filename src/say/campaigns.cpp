@@ -84,6 +84,10 @@ std::string reserves_what_was_there(std::span<const std::string> nodes) {
                      name_list(nodes), nodes.size() == 1 ? "was" : "were");
 }
 
+std::string nodes_are_leaving(std::span<const std::string> nodes) {
+  return fmt::format("{} {} leaving", name_list(nodes), nodes.size() == 1 ? "is" : "are");
+}
+
 std::string waits_for_rollback() {
   return "daemons to end that were started before it failed";
 }

@@ -32,6 +32,7 @@ std::string after_limit(std::string_view then, std::string_view left);
 // Of an allocation that started no daemon: the DVM had these, or another change was bringing them.
 std::string brought_nothing(std::span<const std::string> nodes);
 std::string reserves_what_was_there(std::span<const std::string> nodes);
+std::string nodes_are_leaving(std::span<const std::string> nodes);
 std::string waits_for_rollback();
 std::string waits_for_grow_of(std::string_view node, std::uint32_t grow);
 std::string waits_for_process(std::uint32_t rank, std::uint32_t job, std::string_view node,

@@ -22,6 +22,7 @@ void add_explained(Page& page) {
   SAMPLE(waits_for_wiring);
   SAMPLE(waits_for_acknowledgement, "v1", 6671, false);
   SAMPLE(waits_for_acknowledgement, "v1", 6671, true);
+  SAMPLE(nodes_are_leaving, kTwo);
   SAMPLE(waits_for_rollback);
   SAMPLE(after_limit, "fails", "59 s");
   SAMPLE(after_limit, "fails-anyway", "9 s");
