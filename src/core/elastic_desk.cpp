@@ -169,7 +169,9 @@ void ElasticDesk::ask_for_nodes(const ChangeAsker& asker, const wire::GrowReques
     } else if (node->state >= NodeState::kLeaving) {
       return refuse(asker, say::node_is_leaving(node->name));
     } else {
-      to.there.push_back(node->name);
+      if (std::ranges::find(to.there, node->name) == to.there.end()) {
+        to.there.push_back(node->name);
+      }
       if (node->state < NodeState::kUp) to.awaited.insert(node->rank);
     }
   }

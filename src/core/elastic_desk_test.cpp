@@ -237,6 +237,15 @@ TEST_F(GrowOfTheSameNode, IsDoneWhenTheOtherIs) {
   EXPECT_TRUE(rig.head.elastic().idle());
 }
 
+TEST_F(GrowOfTheSameNode, CountsANodeThatIsNamedTwiceOnce) {
+  wire::ClientRequest message;
+  for (const char* node : {"v1", "v1"}) message.mutable_grow()->add_hosts()->set_node(node);
+  rig.request(10, std::move(message));
+  ASSERT_EQ(begun(rig.seen).size(), 1U);
+  EXPECT_TRUE(begun(rig.seen)[0].complete());
+  EXPECT_THAT(begun(rig.seen)[0].nodes(), ElementsAre("v1"));
+}
+
 TEST_F(GrowOfTheSameNode, SaysWhatComesAlreadyAndThatItBroughtNothing) {
   ask_again(false);
   const auto report = rig.head.elastic().explain_allocation("a2");

@@ -112,7 +112,7 @@ Result<std::vector<std::string>> Pool::reclaim(std::uint32_t count,
       for (const Entry* one : candidates) names.push_back(one->host.name);
       return say::pool_node_not_in_dvm(name, names);
     }
-    out.push_back(name);
+    if (std::ranges::find(out, name) == out.end()) out.push_back(name);
   }
   if (!named.empty()) return out;
   if (candidates.size() < count) return say::too_few_nodes_to_reclaim(count, candidates.size());

@@ -90,6 +90,7 @@ TEST(Pool, ReclaimsByName) {
   Pool pool = five();
   const std::set<std::string> there = {"v1", "v2", "node7"};
   EXPECT_THAT(*pool.reclaim(0, Names{"v2", "v1"}, there), ElementsAre("v2", "v1"));
+  EXPECT_THAT(*pool.reclaim(0, Names{"v2", "v2"}, there), ElementsAre("v2")) << "one node";
   for (const auto* name : {"v3", "v9", "node7"}) {
     EXPECT_THAT(pool.reclaim(0, Names{"v1", name}, there).error().message,
                 HasSubstr(std::string("no node '") + name + "' of the pool"));
