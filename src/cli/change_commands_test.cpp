@@ -175,7 +175,7 @@ TEST_F(ChangeCommands, WhatAnotherChangeDoesIsNotCalledItsOwn) {
   auto other = begun({"v3"});
   other.mutable_change_begun()->add_already("v5");
   EXPECT_EQ(run({"tide", "grow", "--host", "v3,v5"}, {other}).out,
-            "growing by 1 node: v3 (allocation a1); v5 is coming already\n");
+            "growing by 1 node: v3 (allocation a1); the DVM has or gets v5 already\n");
 }
 
 TEST_F(ChangeCommands, WhoIsInterruptedHearsThatItGoesOn) {

@@ -268,7 +268,10 @@ void ElasticDesk::begin_grow(const ChangeAsker& asker, Arrival arrival, const De
                     .founds = !extends,
                     .trigger = arrival.trigger,
                     .owners = owners_of(nodes),
-                    .already = node_names(awaited)};
+                    .already = complete ? std::vector<std::string>() : to.there};
+  // What was there when nodes were asked for may have been lost since.
+  std::erase_if(campaign.already,
+                [this](const auto& name) { return roster_.find(name) == nullptr; });
   if (to.allocation && !extends) sessions_.make(allocation);
   campaign.taken = sessions_.join(to.there, allocation);
   if (nodes.empty() && !extends && wants_id) note_barren(campaign);

@@ -183,7 +183,7 @@ class ElasticDesk : public AllocationServices {
     std::uint64_t until_ms = 0;          // its phase lasts no longer; 0: no limit
     std::uint32_t number = 0;            // 0: it has not begun
     std::map<Rank, Leaver> leavers{};    // of a shrink
-    std::vector<std::string> already{};  // come or leave already, with a change that came first
+    std::vector<std::string> already{};  // there, or come or leave with a change that came first
     std::optional<wire::LeaseCut> cut{};
   };
   struct Ask {

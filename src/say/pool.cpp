@@ -112,8 +112,10 @@ std::string change_begun(bool shrinks, std::span<const std::string> nodes,
                       counted(nodes.size(), "node", "nodes"), name_list(nodes), allocation);
   }
   if (already.empty()) return out;
-  return fmt::format("{}{}{} {} {} already", out, out.empty() ? "" : "; ", name_list(already),
-                     already.size() == 1 ? "is" : "are", shrinks ? "leaving" : "coming");
+  if (!out.empty()) out += "; ";
+  if (!shrinks) return fmt::format("{}the DVM has or gets {} already", out, name_list(already));
+  return fmt::format("{}{} {} leaving already", out, name_list(already),
+                     already.size() == 1 ? "is" : "are");
 }
 
 std::string nothing_to_change(std::span<const std::string> nodes) {

@@ -67,8 +67,8 @@ def test_two_grows_that_name_the_same_node(elastic):
     release(dvm, LAUNCH)
     said = [ended(dvm, change).stdout.splitlines() for change in (first, same, more)]
     assert said[0][0] == "growing by 1 node: v2 (allocation a1)" and said[0][1].startswith("grown by 1 node: v2"), said
-    assert said[1][0] == "v2 is coming already" and said[1][1].startswith("v2 has come with another grow"), said
-    assert said[2][0] == "growing by 1 node: v3 (allocation a3); v2 is coming already", said
+    assert said[1][0] == "the DVM has or gets v2 already" and said[1][1].startswith("v2 has come with another grow"), said
+    assert said[2][0] == "growing by 1 node: v3 (allocation a3); the DVM has or gets v2 already", said
     assert "it brought no node" in tide(dvm, "explain", "a2").stdout
     ran_on(dvm, job)
     assert where(dvm, 3) == ["v1", "v2", "v3"] == nodes(dvm)
