@@ -407,7 +407,8 @@ std::string ElasticDesk::words_of_success(const Campaign& campaign) const {
                                                             : out.lost;
     names.push_back(leaver.name);
   }
-  return say::shrunk(out, size);
+  // Then also those end that nobody has released.
+  return say::shrunk(out, ending_ ? std::nullopt : std::optional(size));
 }
 
 void ElasticDesk::end(CampaignId id) {

@@ -356,6 +356,17 @@ TEST(ElasticDesk, ANodeThatLeftWhileTheShrinkWaitedWasNotItsOwn) {
   EXPECT_EQ(rig.head.elastic().counts().shrinks, 2U);
 }
 
+TEST(ElasticDesk, AShrinkThatIsDoneWhileTheDvmEndsCountsNoNodes) {
+  ElasticRig rig(2);
+  rig.release({"v2"});
+  rig.on(DaemonExited{Rank(2), "ended"});
+  rig.down(kUser);
+  rig.on(DaemonExited{Rank(1), "ended"});
+  ASSERT_EQ(outcomes(rig.seen).size(), 1U);
+  EXPECT_TRUE(outcomes(rig.seen)[0].done());
+  EXPECT_EQ(outcomes(rig.seen)[0].text(), "shrunk by 1 node: v2; the DVM ends");
+}
+
 // row:E20
 TEST(ElasticDesk, ANodeWhoseGrowFailsNeverCame) {
   ElasticRig rig(2);

@@ -42,6 +42,7 @@ void add_progress(Page& page) {
   SAMPLE(grown, kTwo, 4);
   SAMPLE(others_have_come, kOne, 4);
   SAMPLE(shrunk, Departures{kTwo}, 2);
+  SAMPLE(shrunk, Departures{kTwo}, std::nullopt);
   SAMPLE(shrunk, Departures{.left_already = kOne}, 2);
   SAMPLE(shrunk, Departures{.never_came = kTwo}, 2);
   SAMPLE(shrunk, (Departures{{"v3"}, {"v4"}, {"v5"}, {"v6"}}), 2);

@@ -125,7 +125,7 @@ std::string others_have_come(std::span<const std::string> nodes, std::size_t now
                      nodes.size() == 1 ? "has" : "have", now);
 }
 
-std::string shrunk(const Departures& nodes, std::size_t now) {
+std::string shrunk(const Departures& nodes, std::optional<std::size_t> now) {
   const auto one = [](const std::vector<std::string>& some) { return some.size() == 1; };
   std::string out;
   if (!nodes.left.empty()) {
@@ -144,7 +144,7 @@ std::string shrunk(const Departures& nodes, std::size_t now) {
   if (!nodes.lost.empty()) {
     out += fmt::format("{} {} lost before; ", names(nodes.lost), one(nodes.lost) ? "was" : "were");
   }
-  return fmt::format("{}the DVM has {} now", out, now);
+  return now ? fmt::format("{}the DVM has {} now", out, *now) : out + "the DVM ends";
 }
 
 std::string grow_rolled_back() {

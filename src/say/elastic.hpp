@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,7 +42,8 @@ struct Departures {
   std::vector<std::string> never_came{};    // the grow that was to bring them failed
   std::vector<std::string> lost{};          // before they could be told to leave
 };
-std::string shrunk(const Departures& nodes, std::size_t now);
+// `now`: nodes that are left; none if the DVM ends.
+std::string shrunk(const Departures& nodes, std::optional<std::size_t> now);
 std::string grow_rolled_back();
 std::string grow_failed(std::string_view why);
 std::string shrink_failed(std::string_view why);
