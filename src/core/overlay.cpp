@@ -78,15 +78,17 @@ void Overlay::handle(const LinkUp& event) {
   }
   const bool asked_for = connecting_.contains(event.peer);
   // While nobody answers several are asked. The first is taken, and later only a better one.
-  const bool better = membership_.parent() == event.peer;
+  const bool way_out = leave_from_ && leave_from_->parent == event.peer;
+  const bool better = membership_.parent() == event.peer || way_out;
   if (!asked_for || (!adrift() && !better)) {
     connecting_.erase(event.peer);
     out_.emplace_back(CloseLink{event.link, wire::GOODBYE_MOVED, "not wanted any more"});
     return;
   }
   const Contact* contact = membership_.contact(event.peer);
-  const bool another_life = joined_ && event.peer != kHeadRank &&
-                            (contact == nullptr || contact->incarnation != event.incarnation);
+  const bool expected = way_out ? leave_from_->incarnation == event.incarnation
+                                : contact != nullptr && contact->incarnation == event.incarnation;
+  const bool another_life = joined_ && event.peer != kHeadRank && !expected;
   if (another_life) {
     out_.emplace_back(CloseLink{event.link, wire::GOODBYE_REFUSED, "another incarnation"});
     handle(ConnectFailed{event.peer, true, "another incarnation answers at its address"});
@@ -328,7 +330,10 @@ void Overlay::parent_gained(LinkId id) {
     listener_.on_suspect(*lost_parent_);
   }
   lost_parent_.reset();
-  if (membership_.parent() != peer) {
+  if (own_order_) {
+    leave_from_.reset();
+    update_acknowledgement();
+  } else if (membership_.parent() != peer) {
     out_.emplace_back(timers_.arm(TimerKind::kReturnToParent, return_ms));
   }
 }
@@ -417,6 +422,10 @@ void Overlay::handle(const ConnectFailed& event) {
   if (!joined_) {
     listener_.on_cut_off(fmt::format("cannot connect to the head: {}", event.text));
     return;
+  }
+  if (leave_from_ && leave_from_->parent == event.peer) {
+    leave_from_.reset();  // then from where we are
+    return update_acknowledgement();
   }
   if (!parent_link_) {
     if (timers_.armed(TimerKind::kReattachDeadline)) {

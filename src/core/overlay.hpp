@@ -188,8 +188,14 @@ class Overlay {
   [[nodiscard]] std::optional<Serial> order_to_leave(Rank rank) const;
   [[nodiscard]] bool departs(Rank rank) const;
   [[nodiscard]] bool stood_above(Rank peer, Rank origin) const;
-  void begin_to_leave(const std::vector<Rank>& children);
+  struct LeaveFrom {
+    Rank parent;
+    Incarnation incarnation;
+  };
+  [[nodiscard]] std::optional<LeaveFrom> way_to_proper_parent() const;
+  void begin_to_leave(const std::vector<Rank>& children, const std::optional<LeaveFrom>& way);
   void let_go_if_acknowledged(LinkId child);
+  void let_go(LinkId child);
   void depart(const std::string& reason);
   void on_leaving_link_down(const Link& link, const LinkDown& event);
   [[nodiscard]] Serial leaving_acknowledged() const;
@@ -247,6 +253,7 @@ class Overlay {
   std::map<Serial, Kept> kept_;           // at the head, by orders to leave whose targets live
   std::optional<Serial> own_order_;       // to leave
   std::set<Rank> leave_below_us_;         // … and who has to have it before we acknowledge it
+  std::optional<LeaveFrom> leave_from_;   // whom we were going to, and who waits for us
   std::optional<std::string> departing_;  // why we end as soon as those below us have
   bool joined_ = false;
   bool shutting_down_ = false;

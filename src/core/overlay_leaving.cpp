@@ -4,7 +4,8 @@
 // and find new parents if theirs leaves. Who leaves relays on until its children have acknowledged,
 // if they leave, or have moved, if they stay; then it acknowledges, and its parent lets it go. It
 // lets its own children go, waits until their links are closed, and ends. So a closed link stands
-// for all who left below it.
+// for all who left below it. That is so by the tree before the order: whoever is on its way to its
+// parent by that tree when the order comes goes on to it, and leaves from there.
 #include <algorithm>
 #include <utility>
 
@@ -37,8 +38,18 @@ Serial Overlay::stable_up_to(Serial serial) const {
   return serial;
 }
 
-void Overlay::begin_to_leave(const std::vector<Rank>& children) {
+// Before an order is applied: afterwards we know of no parent.
+std::optional<Overlay::LeaveFrom> Overlay::way_to_proper_parent() const {
+  const auto parent = membership_.parent();
+  if (!parent_link_ || !parent || !connecting_.contains(*parent)) return std::nullopt;
+  const Contact* contact = membership_.contact(*parent);
+  return LeaveFrom{*parent, contact == nullptr ? Incarnation{} : contact->incarnation};
+}
+
+void Overlay::begin_to_leave(const std::vector<Rank>& children,
+                             const std::optional<LeaveFrom>& way) {
   own_order_ = membership_.serial();
+  leave_from_ = way;
   for (const Rank child : children) {
     if (departs(child)) leave_below_us_.insert(child);
   }
@@ -74,7 +85,11 @@ void Overlay::let_go_if_acknowledged(LinkId child) {
   if (membership_.has(link.peer)) return;  // every acknowledgement comes by here
   const auto order = order_to_leave(link.peer);
   if (own_order_ || link.let_go || !order || child_acknowledged_[link.peer] < *order) return;
-  link.let_go = true;
+  let_go(child);
+}
+
+void Overlay::let_go(LinkId child) {
+  links_.at(child).let_go = true;
   wire::LinkMessage message;
   message.mutable_let_go();
   send(child, std::move(message));
@@ -83,14 +98,13 @@ void Overlay::let_go_if_acknowledged(LinkId child) {
 void Overlay::depart(const std::string& reason) {
   if (departing_) return;
   departing_ = reason;
+  leave_from_.reset();
   out_.emplace_back(timers_.arm(TimerKind::kLeaving, config_.leave_timeout_ms));
   bool waits = false;
   for (const auto& [child, link] : children_) {
     if (!departs(child)) continue;
-    waits = links_.at(link).let_go = true;
-    wire::LinkMessage message;
-    message.mutable_let_go();
-    send(link, std::move(message));
+    waits = true;
+    let_go(link);
   }
   if (!waits) listener_.on_let_go(reason);
 }

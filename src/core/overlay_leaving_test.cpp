@@ -148,6 +148,51 @@ TEST_F(OverlayLeaving, WhoMissedTheOrderHearsItFromTheNextAncestor) {
   EXPECT_THAT(net.rig(1).suspects, IsEmpty()) << "it has the order";
 }
 
+// Of a grow, or of a loss: the one who leaves is no member, but that is no news.
+TEST_F(OverlayLeaving, AnotherChangeBeforeItIsLetGoEndsItNoOtherWay) {
+  net.order_to_leave({3, 5});
+  wire::Operation grow;
+  grow.mutable_membership()->set_span(kDaemons + 2);
+  *grow.mutable_membership()->mutable_joined() = RankSet(Rank(kDaemons + 1)).to_wire();
+  net.head().overlay.broadcast(grow);
+  net.settle();
+  EXPECT_THAT(net.rig(3).operations, ElementsAre(2, 3)) << "it relays them still";
+  EXPECT_THAT(net.rig(3).let_go, ElementsAre("released"));
+  EXPECT_THAT(net.rig(5).let_go, ElementsAre("released"));
+  expect_nobody_suspected();
+}
+
+// The first order makes 8 move from 3 to 7, the second comes to it by 3 before it has moved, and 7
+// waits for it.
+TEST_F(OverlayLeaving, WhoIsOnItsWayToItsParentLeavesFromThere) {
+  net.order_to_leave({3});
+  net.order_to_leave({7, 8});
+  net.settle();
+  EXPECT_THAT(net.ended, UnorderedElementsAre(3, 7, 8));
+  EXPECT_LT(std::ranges::find(net.ended, 8U), std::ranges::find(net.ended, 7U));
+  EXPECT_THAT(net.rig(1).departed, UnorderedElementsAre(Pair(3, true), Pair(7, true)));
+  expect_nobody_suspected();
+}
+
+TEST_F(OverlayLeaving, WhoMovesToOneThatStaysIsSeenToLeave) {
+  net.order_to_leave({3});
+  net.order_to_leave({8});
+  net.settle();
+  EXPECT_THAT(net.ended, UnorderedElementsAre(3, 8));
+  EXPECT_THAT(net.rig(7).departed, ElementsAre(Pair(8, true)));
+  EXPECT_THAT(net.rig(1).departed, ElementsAre(Pair(3, true)));
+  expect_nobody_suspected();
+}
+
+// It is unreachable, and waits for nobody.
+TEST_F(OverlayLeaving, WhoCannotGetToItsParentLeavesFromWhereItIs) {
+  net.order_to_leave({3});
+  net.order_to_leave({8});
+  net.unreachable.insert(7);
+  net.settle();
+  EXPECT_THAT(net.ended, UnorderedElementsAre(3, 8));
+}
+
 // row:S7
 TEST_F(OverlayLeaving, AWordOfOneThatHasLeftChangesNothing) {
   net.order_to_leave({8});

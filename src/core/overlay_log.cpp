@@ -160,11 +160,8 @@ void Overlay::note_lie(LinkId id, const std::string& what) {
 
 void Overlay::on_attach(LinkId id, const wire::Attach& attach) {
   Link& link = links_.at(id);
-  const auto missed_order = [&] {  // and has to hear it
-    const auto order = order_to_leave(link.peer);
-    return order && attach.applied() < order->value();
-  };
-  if (membership_.has(link.peer) || missed_order()) {
+  // One that is ordered to leave has missed the order and has to hear it, or leaves from here.
+  if (membership_.has(link.peer) || departs(link.peer)) {
     adopt(id, attach);
   } else if (membership_.departed(link.peer) && attach.applied() <= membership_.serial().value()) {
     close(id, wire::GOODBYE_DECLARED_DEAD, "this rank has left the DVM");
@@ -199,6 +196,7 @@ void Overlay::adopt(LinkId id, const wire::Attach& attach) {
   notes_.add(Subsystem::kRouted, 2, "adopted rank {}", link.peer.value());
   if (is_head()) listener_.on_adopted(link.peer);
   tell_way(id);
+  if (departing_ && departs(link.peer)) let_go(id);
   if (std::exchange(link.unheard, false)) send_resync(id);
   forward_operations();
   update_acknowledgement();
@@ -264,17 +262,20 @@ void Overlay::apply_and_forward(const wire::Operation& operation) {
     note_ways_lost_with_those_who_leave(operation.membership());
     forward_operations();  // those below us are to know also if it ends us
     const auto children = membership_.children();
+    const auto way = way_to_proper_parent();
     membership_.apply(operation);
-    if (membership_.departed(config_.self)) begin_to_leave(children);
+    if (membership_.departed(config_.self) && !own_order_) begin_to_leave(children, way);
     listener_.on_operation(operation);
     after_membership_change(true);
+    for (const auto& [rank, link] : children_) let_go_if_acknowledged(link);  // it may know already
   } else if (operation.has_membership()) {
     note_ways_lost_with_those_who_leave(operation.membership());
     membership_.apply(operation);
     listener_.on_operation(operation);
     forward_operations();
     after_membership_change(operation.membership().left().ranges_size() > 0);
-    if (membership_.departed(config_.self)) {
+    // One that leaves as ordered is no member either, and hears of others until it is let go.
+    if (membership_.departed(config_.self) && !own_order_) {
       shutting_down_ = true;
       return listener_.on_cut_off("the DVM gave this daemon up: this rank has left the DVM");
     }
@@ -326,14 +327,16 @@ void Overlay::after_membership_change(bool somebody_left) {
     close(id, wire::GOODBYE_DECLARED_DEAD, "this rank has left the DVM");
   }
   adopt_pending();
-  std::erase_if(connecting_, [this](Rank peer) { return membership_.departed(peer); });
+  std::erase_if(connecting_, [this](Rank peer) {
+    return membership_.departed(peer) && !(leave_from_ && leave_from_->parent == peer);
+  });
   seek_parent();
   if (somebody_left) expect_orphans();
   emit_reductions();
 }
 
 void Overlay::update_acknowledgement() {
-  if (!joined_) return;
+  if (!joined_ || leave_from_) return;  // on the way to the one that lets us go
   Serial low = membership_.serial();
   for (const Rank child : membership_.children()) {
     const auto known = child_acknowledged_.find(child);

@@ -50,6 +50,7 @@ void TreeChecks::on_daemon_step(const DaemonStep& step) {
   check_order(step, serial != daemon.serial);
   check_forwarding(step);
   check_reports(step);
+  check_end(step);
   note_tools(step);
   check_farewell(step);
   daemon.serial = serial;
@@ -103,6 +104,17 @@ void TreeChecks::check_reports(const DaemonStep& step) {
     if (in != nullptr && step.membership.departed(suspect)) {
       broken("who has left is not reported", step.rank,
              fmt::format("reports rank {}", suspect.value()));
+    }
+  }
+}
+
+// row:S3 nor does it take its leaving for the loss of its place
+void TreeChecks::check_end(const DaemonStep& step) const {
+  if (!daemons_.at(step.host).leaving) return;
+  for (const auto& action : step.actions) {
+    const auto* exit = std::get_if<core::Exit>(&action);
+    if (exit != nullptr && exit->status != 0) {
+      broken("who was told to leave is not given up", step.rank, exit->reason);
     }
   }
 }

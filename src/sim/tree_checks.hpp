@@ -33,6 +33,7 @@ class TreeChecks {
   void check_order(const DaemonStep& step, bool applied) const;
   static void check_forwarding(const DaemonStep& step);
   void check_reports(const DaemonStep& step);
+  void check_end(const DaemonStep& step) const;
   void note_tools(const DaemonStep& step);
   void check_farewell(const DaemonStep& step) const;
 

@@ -108,6 +108,15 @@ TEST_F(TreeChecksTest, NoticeWhoLeavesUntoldAndWhoIsToldAndStays) {
   EXPECT_EQ(take(told(order(2, kSelf)), {}, false), "who is told to leave leaves");
 }
 
+// row:S3
+TEST_F(TreeChecksTest, NoticeWhoWasToldToLeaveAndIsGivenUp) {
+  membership_.apply(order(2, kSelf));
+  EXPECT_EQ(take(told(order(2, kSelf)), {}, true), "");
+  const core::Exit given_up{.status = 1, .reason = "given up"};
+  EXPECT_EQ(take(core::LinkDown{}, {given_up}, true), "who was told to leave is not given up");
+  EXPECT_EQ(take(core::LinkDown{}, {core::Exit{}}, true), "");
+}
+
 // row:S3 row:S4
 TEST_F(TreeChecksTest, NoticeAReportOfOneWhoLeavesAndByOne) {
   membership_.apply(order(2, Rank(3)));
