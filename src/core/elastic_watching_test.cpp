@@ -104,6 +104,7 @@ TEST(ElasticWatching, AGrowThatIsGoingToFailSaysSoBeforeAllHaveBeenHeardOf) {
   rig.report_of(first, 2);
   rig.on(LinkDown{LinkId(first), LinkEnd::kClosed, "the peer closed the connection"});
   rig.now_ms += 2'000;
+  rig.submit(kUser + 1, job_spec(1));
   const auto report = report_of(rig, 2);
   EXPECT_EQ(report.campaign().phase(), "starting");
   EXPECT_EQ(report.then(), "fails-anyway");
