@@ -255,11 +255,11 @@ void ElasticDesk::on_phase_timeout(CampaignId id, Campaign& campaign) {
     case Phase::kEnding:
       return order(id, campaign);
     case Phase::kDeparting:
+      // Who leaves with a shrink that came first has the time which that one gives.
       if (std::exchange(campaign.hurried, true)) {
-        const auto ranks = campaign.ranks;  // which each departure makes fewer
-        return roster_.give_up_departing(ranks);
+        return roster_.give_up_departing(std::set<Rank>(campaign.own));
       }
-      roster_.end_departing(campaign.ranks);
+      roster_.end_departing(campaign.own);
       return enter(id, campaign, Phase::kDeparting, config_.departure_timeout_ms);
     case Phase::kReturning:
       return end_without_answers(id, campaign);

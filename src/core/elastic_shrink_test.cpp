@@ -129,6 +129,25 @@ TEST(ElasticDesk, ProcessesOnReleasedNodesHaveTheTimeThatIsMeantForThem) {
   }
 }
 
+// row:E20 who leaves with a shrink that came first has its time
+TEST(ElasticDesk, AShrinkEndsByForceOnlyWhomItHasOrdered) {
+  ElasticRig rig(3);
+  rig.submit(kUser, on_node("v2", 2));
+  rig.launched(2, 1, {0, 1});
+  rig.release({"v2"});
+  rig.release({"v2", "v3"}, kAsker + 1);
+  for (int times = 0; times < 2; ++times) {
+    const auto actions = rig.fire(TimerKind::kChange, 3);
+    for (const auto& end : all_of<EndDaemon>(actions)) EXPECT_EQ(end.rank, Rank(3));
+  }
+  EXPECT_EQ(rig.state_of(2), NodeState::kLeaving) << "its processes still have their time";
+  EXPECT_FALSE(rig.head.roster().nodes().contains(Rank(3)));
+  EXPECT_THAT(outcomes(rig.seen), IsEmpty());
+  rig.ended(2, 1, {0, 1}, ProcState::kKilledByCmd, 0, SIGTERM);
+  rig.on(DaemonExited{Rank(2), "ended"});
+  EXPECT_THAT(rig.names(), ElementsAre("v1"));
+}
+
 // A job that goes on without a node: processes 0 and 1 on v1, processes 2 and 3 on v2.
 class ReleasedUnderRecoverable : public ::testing::Test {
  public:
