@@ -212,7 +212,7 @@ class Measurement {
   }
 
   template <class Look>
-  void for_each_daemon(Look&& look) const {
+  void for_each_daemon(const Look& look) const {
     for (std::uint32_t rank = 1; rank <= n_ + grown_; ++rank) {
       if (const auto* daemon = world_.daemon(Rank(rank))) look(rank, *daemon);
     }
