@@ -407,6 +407,7 @@ void HeadCore::handle(const ClientMessage& event) {
     case wire::ClientRequest::kRecorder:
       out_.emplace_back(ReplyFromRim{event.client, request});
       return;
+    case wire::ClientRequest::kAllocation:
     case wire::ClientRequest::kHello:
     case wire::ClientRequest::BODY_NOT_SET:
       answer(event.client, request.request(), say::unknown_request());
