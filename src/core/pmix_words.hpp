@@ -13,6 +13,7 @@ inline constexpr std::int32_t kEventReadyForDebug = -58;
 inline constexpr std::int32_t kEventJobEnd = -145;
 inline constexpr std::int32_t kEventGroupMemberFailed = -170;
 inline constexpr std::int32_t kEventJobStart = -191;
+inline constexpr std::int32_t kEventAllocationWarning = -194;
 inline constexpr std::int32_t kEventDvmIsReady = -195;
 inline constexpr std::int32_t kEventDvmModFailed = -196;
 inline constexpr std::int32_t kEventProcTerminated = -201;
@@ -35,6 +36,7 @@ inline constexpr const char* kFactBreakpoint = "pmix.brkpnt";
 inline constexpr const char* kFactNonDefault = "pmix.evnondef";
 inline constexpr const char* kFactAllocation = "pmix.alloc.id";
 inline constexpr const char* kFactRequest = "pmix.alloc.reqid";
+inline constexpr const char* kFactTimeLeft = "pmix.time.remaining";
 inline constexpr const char* kFactNodes = "pmix.alloc.nlist";
 
 // How PMIx calls the end of a job.
