@@ -83,7 +83,8 @@ inline AllocationRequest shared(AllocationRequest request) {
 
 class Allocations : public ::testing::Test {
  public:
-  explicit Allocations(bool elastic = true) : rig(2, elastic) { attach_tool(1, kTool); }
+  explicit Allocations(bool elastic = true) : Allocations(elastic_config(elastic)) {}
+  explicit Allocations(HeadConfig config) : rig(2, std::move(config)) { attach_tool(1, kTool); }
 
   void attach_tool(std::uint32_t daemon, const std::string& name) {
     wire::UpBody body;

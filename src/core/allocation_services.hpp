@@ -22,6 +22,9 @@ class AllocationServices {
  public:
   virtual ~AllocationServices() = default;
   virtual void allocate(const PmixAsker& asker, const wire::AllocationRequest& request) = 0;
+  // A scheduler's word to whoever asked for an allocation; `by_tool`: it may be a scheduler's.
+  virtual void relay_warning(const wire::TimeoutWarning& warning, bool by_tool) = 0;
+  virtual void on_tool_joined(const std::string& nspace) = 0;
   // Who asked does not wait for the answer any more.
   virtual void cancel_allocation(const Requester& from) = 0;
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,8 @@ class DaemonPort {
   // The job waits for nodes that the DVM does not have. Answered by JobBoard::on_extended() or
   // on_not_extended(), which may be before this returns.
   virtual void extend_for(JobId job) = 0;
+  // Whether this proves that the scheduler speaks.
+  [[nodiscard]] virtual bool is_scheduler(std::string_view key) const = 0;
   // Nothing of the job is left and nobody hears of it again.
   virtual void on_job_gone(const std::string& nspace) = 0;
 };

@@ -1,5 +1,7 @@
 // Changes that processes and tools ask for, and what they are told.
 #include <algorithm>
+#include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "core/proc_names.hpp"
 #include "say/allocations.hpp"
 #include "say/elastic.hpp"
+#include "say/reservations.hpp"
 
 namespace tide::core {
 
@@ -37,62 +40,188 @@ std::int32_t term_status_of(ChangeFailure failure) {
   return kStatusUnreachable;
 }
 
+// In a time that tells nothing of how much of it was right.
+bool is_key(std::string_view given, std::string_view key) {
+  if (key.empty() || given.size() != key.size()) return false;
+  int different = 0;
+  for (std::size_t i = 0; i < key.size(); ++i) different |= given[i] ^ key[i];
+  return different == 0;
+}
+
 }  // namespace
+
+AllocationCause ElasticDesk::cause_of(Trigger trigger) {
+  switch (trigger) {
+    case Trigger::kRequest:
+      return AllocationCause::kRequest;
+    case Trigger::kInheritance:
+      return AllocationCause::kInheritance;
+    default:
+      return AllocationCause::kScheduler;
+  }
+}
+
+bool ElasticDesk::is_scheduler(std::string_view key) const {
+  return is_key(key, config_.scheduler_key);
+}
 
 // ---- requests ----
 
 void ElasticDesk::allocate(const PmixAsker& asker, const wire::AllocationRequest& request) {
-  const ChangeAsker who{.pmix = asker};
-  if (const auto may = may_act(); !may) return refuse(who, may.error());
+  allocate({.pmix = asker}, {.nspace = asker.who.nspace(), .by_tool = asker.by_tool}, request);
+}
+
+void ElasticDesk::allocate(ClientId client, std::uint32_t number,
+                           const wire::AllocationRequest& request) {
+  allocate({client, number}, {.nspace = sessions_.user(), .by_tool = true, .by_command = true},
+           request);
+}
+
+void ElasticDesk::allocate(const ChangeAsker& asker, Actor actor, const Wanted& request) {
+  if (const auto may = may_act(); !may) return refuse(asker, may.error());
+  if (!request.scheduler_key().empty()) {
+    actor.owns_all = actor.by_tool && is_scheduler(request.scheduler_key());
+    if (!actor.owns_all) return refuse(asker, say::not_the_scheduler());
+  }
+  if (const auto makes_sense = check(actor, request); !makes_sense) {
+    return refuse(asker, makes_sense.error());
+  }
   switch (request.what()) {
-    case wire::AllocationRequest::NEW:
-    case wire::AllocationRequest::EXTEND:
-      return allocate_nodes(asker, request);
-    case wire::AllocationRequest::RELEASE:
-      return release_nodes(asker, request);
-    case wire::AllocationRequest::CANCEL:
-      return take_back_request(asker);
+    case Wanted::NEW:
+      return make_allocation(asker, actor, request);
+    case Wanted::EXTEND:
+      return extend_allocation(asker, actor, request);
+    case Wanted::RELEASE:
+      return release_nodes(asker, actor, request);
+    case Wanted::CANCEL:
+      return take_back_request(asker, actor, request);
     default:
-      return refuse(who, say::unknown_allocation_request());
+      return refuse(asker, say::unknown_allocation_request());
   }
 }
 
-Result<Allocation> ElasticDesk::destination_of(const PmixAsker& asker,
-                                               const wire::AllocationRequest& request) const {
-  const std::string& owner = asker.who.nspace();
-  if (request.what() == wire::AllocationRequest::NEW) {
-    if (sessions_.full()) return say::too_many_allocations(kMaxAllocations);
-    return Allocation{
-        .owner = owner, .request_id = request.request_id(), .shared = request.share()};
+// row:R10 row:R13 what means nothing in what gives something back is not looked at there
+Status ElasticDesk::check(const Actor& actor, const Wanted& request) const {
+  if (request.what() != Wanted::NEW && request.what() != Wanted::EXTEND) return ok_status();
+  if (!request.target().empty() && !actor.by_tool) return say::target_by_process();
+  if (request.inheritance() > static_cast<std::uint32_t>(Inheritance::kChildDefault)) {
+    return say::unknown_inheritance(request.inheritance());
   }
+  return ok_status();
+}
+
+namespace {
+
+wire::GrowRequest nodes_in(const wire::AllocationRequest& request) {
+  wire::GrowRequest out;
+  out.set_count(request.count());
+  *out.mutable_hosts() = request.hosts();
+  out.set_time_ms(request.time_ms());
+  out.set_warn_ms(request.warn_ms());
+  return out;
+}
+
+AllocationTerms terms_in(const wire::AllocationRequest& request, const ChangeAsker& asker) {
+  AllocationTerms out{.inheritance = static_cast<Inheritance>(request.inheritance())};
+  if (request.warn_ms() > 0 && asker.pmix) {
+    out.to_warn = std::make_shared<const PmixAsker>(*asker.pmix);
+  }
+  return out;
+}
+
+}  // namespace
+
+// row:R2 row:R3
+void ElasticDesk::make_allocation(const ChangeAsker& asker, const Actor& actor,
+                                  const Wanted& request) {
+  Ask ask;
+  ask.asker = asker;
+  ask.nspace = actor.nspace;
+  ask.request_id = request.request_id();
+  // row:R21 what a scheduler gives to nobody is everybody's
+  const bool pushes = actor.owns_all && request.target().empty();
+  if (pushes) ask.trigger = Trigger::kPush;
+  const auto& owner = request.target().empty() ? actor.nspace : request.target();
+  if (!pushes) {
+    if (sessions_.full()) return refuse(asker, say::too_many_allocations(kMaxAllocations));
+    if (!sessions_.lives(owner)) return refuse(asker, say::no_such_owner(owner));
+    ask.to.allocation = Allocation{.owner = owner,
+                                   .asker = actor.nspace,
+                                   .request_id = request.request_id(),
+                                   .shared = request.share(),
+                                   .of_user = actor.by_tool,
+                                   .terms = terms_in(request, asker)};
+  }
+  ask_for_nodes(std::move(ask), nodes_in(request));
+}
+
+// row:R4 the id, if it is one that the actor owns
+Result<std::string> ElasticDesk::extended_by(const Actor& actor, const Wanted& request) const {
   const bool by_id = !request.allocation().empty();
   if (!by_id && request.request_id().empty()) return say::extend_of_what();
   const Allocation* found = by_id ? sessions_.resolve(request.allocation())
-                                  : sessions_.resolve(owner, request.request_id());
+                                  : sessions_.resolve(actor.nspace, request.request_id());
   if (found == nullptr) {
     return say::no_allocation_to_extend(by_id ? request.allocation() : request.request_id());
   }
-  if (found->owner != owner) return say::allocation_of_others(found->id);
-  return *found;
+  const Actor judged = request.target().empty() ? actor : Actor{.nspace = request.target()};
+  if (!actor.owns_all && !sessions_.owns(judged, *found)) {
+    return say::allocation_of_others(found->id);
+  }
+  return found->id;
 }
 
-void ElasticDesk::allocate_nodes(const PmixAsker& asker, const wire::AllocationRequest& request) {
-  const ChangeAsker who{.pmix = asker};
-  auto allocation = destination_of(asker, request);
-  if (!allocation) return refuse(who, allocation.error());
-  wire::GrowRequest wanted;
-  wanted.set_count(request.count());
-  *wanted.mutable_hosts() = request.hosts();
-  ask_for_nodes(who, wanted, {.allocation = std::move(*allocation)});
+void ElasticDesk::extend_allocation(const ChangeAsker& asker, const Actor& actor,
+                                    const Wanted& request) {
+  const auto id = extended_by(actor, request);
+  if (!id) return refuse(asker, id.error());
+  const bool by_nodes = request.count() > 0 || !request.hosts().empty();
+  if (by_nodes && request.time_ms() > 0) return refuse(asker, say::extend_by_nodes_or_time());
+  Ask ask;
+  ask.asker = asker;
+  ask.terms = terms_in(request, asker);
+  if (actor.owns_all) ask.trigger = Trigger::kPush;
+  ask.nspace = actor.nspace;
+  ask.request_id = request.request_id();
+  auto wanted = nodes_in(request);
+  if (by_nodes) {
+    ask.to.allocation = *sessions_.find(*id);
+    ask.to.terms = ask.terms;
+    ask.to.warn_ms = request.warn_ms();
+    return ask_for_nodes(std::move(ask), wanted);
+  }
+  if (request.time_ms() > 0) {
+    wanted.set_extend(*id);
+    return extend(std::move(ask), wanted);
+  }
+  if (request.inheritance() == 0 && request.warn_ms() == 0) {
+    return refuse(asker, say::extend_by_nothing());
+  }
+  set_terms(*id, ask.terms, request.warn_ms(), ask.trigger);
+  answer_begun({.asker = asker, .allocation = *id}, true);
 }
 
-void ElasticDesk::release_nodes(const PmixAsker& asker, const wire::AllocationRequest& request) {
-  const ChangeAsker who{.pmix = asker};
+// row:R13 row:R16
+void ElasticDesk::set_terms(const std::string& allocation, const AllocationTerms& terms,
+                            std::uint32_t warn_ms, Trigger trigger) {
+  sessions_.extend(allocation, terms, cause_of(trigger));
+  const Allocation* known = sessions_.find(allocation);
+  // The moment for which it says something has passed already.
+  if (known != nullptr && known->is_disowned()) disowned_.push_back(allocation);
+  const auto lease = leases_.find(allocation);
+  if (lease == leases_.end() || warn_ms == 0) return;
+  lease->second.warn_ms = warn_ms;
+  lease->second.warned = false;
+  arm_lease(lease->second);
+}
+
+void ElasticDesk::release_nodes(const ChangeAsker& asker, const Actor& actor,
+                                const Wanted& request) {
   wire::ShrinkRequest wanted;
   wanted.set_count(request.count());
   for (const auto& host : request.hosts()) {
     if (host.kind() != wire::HostRequest::NAME || host.excluded()) {
-      return refuse(who, say::only_plain_host_names(host.text()));
+      return refuse(asker, say::only_plain_host_names(host.text()));
     }
     wanted.add_nodes(host.node());
   }
@@ -100,35 +229,33 @@ void ElasticDesk::release_nodes(const PmixAsker& asker, const wire::AllocationRe
   const bool by_request_id = request.allocation().empty() && request.hosts().empty() &&
                              request.count() == 0 && !request.request_id().empty();
   if (by_request_id) {
-    const auto* own = sessions_.resolve(asker.who.nspace(), request.request_id());
-    if (own == nullptr) return refuse(who, say::no_such_allocation(request.request_id()));
+    const auto* own = sessions_.resolve(actor.nspace, request.request_id());
+    if (own == nullptr) return refuse(asker, say::no_such_allocation(request.request_id()));
     wanted.set_allocation(own->id);
   }
-  release(who, wanted);
+  release(asker, actor, wanted, actor.owns_all ? Trigger::kReclaim : Trigger::kRequest);
 }
 
-void ElasticDesk::take_back_request(const PmixAsker& asker) {
+void ElasticDesk::take_back_request(const ChangeAsker& asker, const Actor& actor,
+                                    const Wanted& request) {
+  const auto& name = request.request_id();
+  if (name.empty()) return refuse(asker, say::cancel_of_what());
   const auto found = std::ranges::find_if(asks_, [&](const auto& entry) {
-    const auto& other = entry.second.asker.pmix;
-    return other && other->who.nspace() == asker.who.nspace() &&
-           other->request_id == asker.request_id;
+    return entry.second.nspace == actor.nspace && entry.second.request_id == name;
   });
-  if (asker.request_id.empty()) return refuse({.pmix = asker}, say::cancel_of_what());
-  if (found == asks_.end()) {
-    return refuse({.pmix = asker}, say::no_request_to_cancel(asker.request_id));
-  }
+  if (found == asks_.end()) return refuse(asker, say::no_request_to_cancel(name));
   timers_.cancel(TimerKind::kGrant, found->first);
-  refuse(found->second.asker, say::request_was_cancelled(asker.request_id));
+  refuse(found->second.asker, say::request_was_cancelled(name));
   asks_.erase(found);
-  answer_allocation(asker, "", true);
+  answer_begun({.asker = asker}, true);
 }
 
 // row:R20
-bool ElasticDesk::may_release(const ChangeAsker& asker, const Node& node) const {
-  if (!asker.pmix) return true;
+bool ElasticDesk::may_release(const Actor& actor, const Node& node) const {
+  if (actor.owns_all) return true;
   const auto* allocation = sessions_.find(node.session.empty() ? node.allocation : node.session);
-  const bool own = allocation != nullptr && allocation->owner == asker.pmix->who.nspace();
-  return own || (node.session.empty() && asker.pmix->by_tool);
+  const bool own = allocation != nullptr && sessions_.owns(actor, *allocation);
+  return own || (node.session.empty() && actor.by_tool);
 }
 
 // ---- answers ----
@@ -145,14 +272,9 @@ void ElasticDesk::answer_allocation(const PmixAsker& asker, const std::string& a
 // row:C2 row:C3 by the way of the first answer, so it comes after that
 void ElasticDesk::tell_of_end(const PmixAsker& asker, const Campaign& campaign,
                               const std::string& text) {
-  wire::DownBody body;
-  auto& notice = *body.mutable_event();
   const auto& failure = campaign.outcome.failure;
-  notice.set_code(failure ? kEventDvmModFailed : kEventDvmIsReady);
-  notice.set_range(wire::RANGE_CUSTOM);
-  *notice.mutable_targets()->add_names() = asker.who;
-  add_text(notice, kFactAllocation, campaign.allocation);
-  if (!asker.request_id.empty()) add_text(notice, kFactRequest, asker.request_id);
+  auto notice = notice_to(asker, failure ? kEventDvmModFailed : kEventDvmIsReady,
+                          campaign.allocation, asker.request_id);
   if (failure) {
     auto* cause = notice.add_facts();
     cause->set_key(kFactJobStatus);
@@ -162,10 +284,28 @@ void ElasticDesk::tell_of_end(const PmixAsker& asker, const Campaign& campaign,
     add_text(notice, kFactNodes, join(campaign.nodes, ","));
   }
   add_text(notice, kFactText, text);
-  // Who has no handler for this is not disturbed.
+  send(asker, std::move(notice));
+}
+
+// To one process, about an allocation. Who has no handler for it is not disturbed.
+wire::EventNotice ElasticDesk::notice_to(const PmixAsker& asker, std::int32_t code,
+                                         const std::string& allocation,
+                                         const std::string& request_id) {
+  wire::EventNotice notice;
+  notice.set_code(code);
+  notice.set_range(wire::RANGE_CUSTOM);
+  *notice.mutable_targets()->add_names() = asker.who;
+  add_text(notice, kFactAllocation, allocation);
+  if (!request_id.empty()) add_text(notice, kFactRequest, request_id);
   auto* specific = notice.add_facts();
   specific->set_key(kFactNonDefault);
   specific->set_flag(true);
+  return notice;
+}
+
+void ElasticDesk::send(const PmixAsker& asker, wire::EventNotice notice) {
+  wire::DownBody body;
+  *body.mutable_event() = std::move(notice);
   daemons_.scatter({{asker.from.daemon, std::move(body)}}, nullptr, {});
 }
 
@@ -184,6 +324,7 @@ void ElasticDesk::forget_askers(const Meant& meant) {
     auto& asker = campaign.asker.pmix;
     if (asker && meant(*asker)) asker.reset();
   }
+  sessions_.forget_to_warn(meant);
 }
 
 void ElasticDesk::cancel_allocation(const Requester& from) {
@@ -196,7 +337,7 @@ void ElasticDesk::on_proc_gone(const wire::ProcName& proc) {
 
 void ElasticDesk::on_nspace_gone(const std::string& nspace) {
   forget_askers([&](const PmixAsker& asker) { return asker.who.nspace() == nspace; });
-  sessions_.on_owner_gone(nspace);
+  for (auto& id : sessions_.on_gone(nspace)) disowned_.push_back(std::move(id));
 }
 
 // row:C4

@@ -35,8 +35,8 @@ const char* change_failure_name(ChangeFailure cause) {
   return kFailures.at(static_cast<std::size_t>(cause));
 }
 
-ElasticDesk::ElasticDesk(ElasticConfig config, Roster& roster, JobBoard& jobs, DaemonPort& daemons,
-                         TimerBook& timers, EventLog& events, Actions& out)
+ElasticDesk::ElasticDesk(ElasticConfig config, Roster& roster, Sessions& sessions, JobBoard& jobs,
+                         DaemonPort& daemons, TimerBook& timers, EventLog& events, Actions& out)
     : config_(std::move(config)),
       roster_(roster),
       jobs_(jobs),
@@ -45,7 +45,7 @@ ElasticDesk::ElasticDesk(ElasticConfig config, Roster& roster, JobBoard& jobs, D
       events_(events),
       out_(out),
       notes_(out, config_.verbosity),
-      sessions_(roster) {}
+      sessions_(sessions) {}
 
 // ---- answers ----
 
@@ -93,7 +93,6 @@ void ElasticDesk::client_gone(ClientId client) {
   };
   for (auto& [number, ask] : asks_) forget(ask.asker);
   for (auto& [id, campaign] : campaigns_) forget(campaign.asker);
-  for (auto& [allocation, lease] : leases_) forget(lease.asker);
 }
 
 Status ElasticDesk::may_act() const {
@@ -146,12 +145,15 @@ void ElasticDesk::enter(CampaignId id, Campaign& campaign, Phase phase, std::uin
 
 void ElasticDesk::grow(const ChangeAsker& asker, const wire::GrowRequest& request) {
   if (const auto may = may_change(); !may) return refuse(asker, may.error());
-  if (!request.extend().empty()) return extend(asker, request);
-  ask_for_nodes(asker, request, {});
+  Ask ask;
+  ask.asker = asker;
+  if (!request.extend().empty()) return extend(std::move(ask), request);
+  ask_for_nodes(std::move(ask), request);
 }
 
-void ElasticDesk::ask_for_nodes(const ChangeAsker& asker, const wire::GrowRequest& request,
-                                Destination to) {
+void ElasticDesk::ask_for_nodes(Ask pending, const wire::GrowRequest& request) {
+  const ChangeAsker& asker = pending.asker;
+  Destination& to = pending.to;
   if ((request.count() == 0) == request.hosts().empty()) {
     return refuse(asker, say::change_by_what(false));
   }
@@ -180,12 +182,14 @@ void ElasticDesk::ask_for_nodes(const ChangeAsker& asker, const wire::GrowReques
   }
   const auto joins = sessions_.may_join(to.there, to.allocation.value_or(everybodys()));
   if (!joins) return refuse(asker, joins.error());
-  if (request.count() == 0 && ask.hosts.empty()) return begin_grow(asker, {}, to);
+  if (request.count() == 0 && ask.hosts.empty()) {
+    return begin_grow(asker, {.trigger = pending.trigger}, to);
+  }
   if (const auto may = may_change(); !may) return refuse(asker, may.error());
   std::vector<std::string> names;
   for (const auto& host : ask.hosts) names.push_back(host.node());
-  begin_ask(
-      Ask{.asker = asker, .to = std::move(to), .words = say::nodes_asked_for(ask.count, names)});
+  pending.words = say::nodes_asked_for(ask.count, names);
+  begin_ask(std::move(pending));
   out_.emplace_back(std::move(ask));
 }
 
@@ -213,7 +217,8 @@ void ElasticDesk::handle(const NodesGranted& event) {
   if (asker.job && jobs_.waiting_for_nodes(*asker.job) == nullptr) {  // it has ended meanwhile
     give_back_at_once(event.nodes);
   } else {
-    begin_grow(asker, {event.nodes, event.lease, Trigger::kRequest, event.cut_by}, ask.mapped().to);
+    begin_grow(asker, {event.nodes, event.lease, ask.mapped().trigger, event.cut_by},
+               ask.mapped().to);
   }
 }
 
@@ -256,7 +261,7 @@ void ElasticDesk::begin_grow(const ChangeAsker& asker, Arrival arrival, const De
   const auto awaited = living(to.awaited);
   const bool complete = nodes.empty() && awaited.empty();
   // row:C1 a process or tool is given an id in any case; for others it would mean nothing
-  const bool wants_id = !complete || to.allocation;
+  const bool wants_id = !complete || to.allocation || asker.pmix;
   if (!extends && wants_id) allocation.id = next_allocation();
   Campaign campaign{.kind = CampaignKind::kGrow,
                     .asker = asker,
@@ -272,7 +277,15 @@ void ElasticDesk::begin_grow(const ChangeAsker& asker, Arrival arrival, const De
   // What was there when nodes were asked for may have been lost since.
   std::erase_if(campaign.already,
                 [this](const auto& name) { return roster_.find(name) == nullptr; });
-  if (to.allocation && !extends) sessions_.make(allocation);
+  if (to.allocation && !extends) {
+    sessions_.make(allocation, AllocationCause::kRequest, now_ms_);
+    // Who was to own it may have ended before it was granted.
+    if (sessions_.find(allocation.id)->is_disowned()) disowned_.push_back(allocation.id);
+  }
+  if (extends) {
+    campaign.terms_before = sessions_.find(allocation.id)->terms;
+    set_terms(allocation.id, to.terms, to.warn_ms, arrival.trigger);
+  }
   campaign.taken = sessions_.join(to.there, allocation);
   if (nodes.empty() && !extends && wants_id) note_barren(campaign);
   if (complete) {
@@ -286,7 +299,7 @@ void ElasticDesk::begin_grow(const ChangeAsker& asker, Arrival arrival, const De
   if (!campaign.ranks.empty()) campaign.phase = Phase::kWaiting;
   campaign.to_start = std::move(nodes);
   ++counts_.grows;
-  begin_lease(asker, campaign.allocation, arrival.lease);
+  begin_lease(campaign.allocation, arrival.lease);
   campaign.cut = cut_of(arrival.lease.time_ms, arrival.cut_by);
   const CampaignId id = open(std::move(campaign));
   answer_begun(campaigns_.at(id), false);
@@ -359,8 +372,10 @@ void ElasticDesk::fail_grow(CampaignId id, Campaign& campaign, Outcome outcome,
   campaign.outcome = std::move(outcome);
   sessions_.unreserve(campaign.taken);
   if (campaign.founds) {
-    sessions_.end(campaign.allocation);
+    sessions_.end(campaign.allocation, AllocationCause::kFailure);
     leases_.erase(campaign.allocation);
+  } else if (campaign.terms_before) {
+    sessions_.restore(campaign.allocation, *campaign.terms_before);
   }
   jobs_.end_change(id, reason);
 }
@@ -452,6 +467,9 @@ void ElasticDesk::end_all(const std::string& reason) {
   for (const auto& [number, ask] : std::exchange(asks_, {})) {
     refuse(ask.asker, say::dvm_changes_no_more());
   }
+  for (const auto& [rank, node] : roster_.nodes()) {
+    if (!node.manager.empty()) owed_.emplace(node.name, node.manager);
+  }
   const auto text = say::change_ended_with_dvm(reason);
   std::vector<CampaignId> unordered;
   for (const auto& [id, campaign] : campaigns_) {
@@ -473,8 +491,17 @@ void ElasticDesk::end_all(const std::string& reason) {
   }
 }
 
+// row:R11 whoever granted nodes has them again when no daemon is left
 void ElasticDesk::finish() {
   while (!campaigns_.empty()) end(campaigns_.begin()->first);
+  sessions_.end_all();
+  for (const auto& manager : config_.managers) {
+    std::vector<std::string> share;
+    for (const auto& [node, owner] : owed_) {
+      if (owner == manager) share.push_back(node);
+    }
+    if (!share.empty()) out_.emplace_back(ReturnNodes{0, manager, std::move(share)});
+  }
 }
 
 }  // namespace tide::core

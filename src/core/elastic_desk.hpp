@@ -16,6 +16,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/actions.hpp"
@@ -39,6 +40,7 @@ struct ElasticConfig {
   std::uint32_t departure_timeout_ms = 10'000;  // for daemons that are ordered to leave
   std::uint32_t return_timeout_ms = 5'000;      // for resource managers to take nodes back
   std::vector<std::string> managers{"pool"};    // those that are active, the first one first
+  std::string scheduler_key{};  // a scheduler proves itself by it; empty: nobody is one
   Verbosity verbosity{};
 };
 
@@ -52,14 +54,15 @@ struct ChangeAsker {
 
 class ElasticDesk : public AllocationServices {
  public:
-  ElasticDesk(ElasticConfig config, Roster& roster, JobBoard& jobs, DaemonPort& daemons,
-              TimerBook& timers, EventLog& events, Actions& out);
+  ElasticDesk(ElasticConfig config, Roster& roster, Sessions& sessions, JobBoard& jobs,
+              DaemonPort& daemons, TimerBook& timers, EventLog& events, Actions& out);
 
   void set_now(std::uint64_t now_ms) { now_ms_ = now_ms; }
 
   // ---- whoever asks ----
   void grow(const ChangeAsker& asker, const wire::GrowRequest& request);
   void shrink(const ChangeAsker& asker, const wire::ShrinkRequest& request);
+  void allocate(ClientId client, std::uint32_t number, const wire::AllocationRequest& request);
   void client_gone(ClientId client);
   // For a job that waits for nodes, also where the DVM is not elastic. One after the other: what
   // two ask for at once comes once.
@@ -67,7 +70,9 @@ class ElasticDesk : public AllocationServices {
 
   // ---- processes and tools ----
   void allocate(const PmixAsker& asker, const wire::AllocationRequest& request) override;
+  void relay_warning(const wire::TimeoutWarning& warning, bool by_tool) override;
   void cancel_allocation(const Requester& from) override;
+  void on_tool_joined(const std::string& nspace) override { sessions_.on_tool_joined(nspace); }
   void on_proc_gone(const wire::ProcName& proc) override;
   void on_nspace_gone(const std::string& nspace) override;
   void on_daemon_gone(Rank daemon) override;
@@ -101,6 +106,8 @@ class ElasticDesk : public AllocationServices {
   }
   [[nodiscard]] bool enabled() const { return config_.enabled; }
   [[nodiscard]] const Sessions& sessions() const { return sessions_; }
+  // Whether this proves that the scheduler speaks.
+  [[nodiscard]] bool is_scheduler(std::string_view key) const;
   void describe(wire::StatusReply& out, std::uint64_t now_ms) const;
   // What these are waiting for, for somebody who waits for them.
   void explain(const std::vector<CampaignId>& ids, wire::ExplainReply& out) const;
@@ -129,7 +136,7 @@ class ElasticDesk : public AllocationServices {
     kDeparting,    // … of daemons
     kReturning,    // both: resource managers take back what is theirs
   };
-  enum class Trigger : std::uint8_t { kRequest, kPush, kReclaim, kLease };
+  enum class Trigger : std::uint8_t { kRequest, kPush, kReclaim, kLease, kInheritance };
   struct Outcome {
     std::optional<ChangeFailure> failure{};
     std::string text{};
@@ -137,6 +144,8 @@ class ElasticDesk : public AllocationServices {
   // Where the nodes of a grow belong: to everybody, unless an allocation says otherwise.
   struct Destination {
     std::optional<Allocation> allocation{};  // without an id: a new one
+    AllocationTerms terms{};                 // of one that is there: what is new about it
+    std::uint32_t warn_ms = 0;               // … before the end of its lease; 0: as it was
     std::vector<std::string> there{};        // nodes that the DVM has, and that are meant, too
     std::set<Rank> awaited{};                // those of them that another grow is bringing
   };
@@ -151,6 +160,7 @@ class ElasticDesk : public AllocationServices {
     Phase phase;
     std::uint64_t at_ms;
   };
+  [[nodiscard]] static AllocationCause cause_of(Trigger trigger);
   using Owners = std::map<std::string, std::string>;  // by node, who granted it; empty: not known
   // What becomes of a node that a shrink was asked to release.
   enum class Fate : std::uint8_t { kLeaves, kLeavesWithAnother, kNeverCame, kLost };
@@ -175,7 +185,8 @@ class ElasticDesk : public AllocationServices {
     Outcome outcome{};
     bool founds = false;     // grow: of a new allocation, which is nothing if it fails
     std::set<Rank> taken{};  // grow: out of the default session, until it fails
-    std::string ends{};      // shrink: the allocation that is over when it is done
+    std::optional<AllocationTerms> terms_before{};  // grow: of what it extends, if it fails
+    std::string ends{};  // shrink: the allocation that is over when it is done
     Trigger trigger = Trigger::kRequest;
     Owners owners{};                     // of the nodes that go back at its end
     std::set<std::string> unanswered{};  // resource managers that were offered their share
@@ -190,19 +201,23 @@ class ElasticDesk : public AllocationServices {
     ChangeAsker asker;
     Destination to{};
     std::string allocation{};  // that is to stay longer; empty: nodes are asked for
+    AllocationTerms terms{};   // … with what is new about it
     std::uint32_t warn_ms = 0;
-    std::string words{};  // what is asked for
+    Trigger trigger = Trigger::kRequest;
+    std::string nspace{};      // whose request it is
+    std::string request_id{};  // … by its own name
+    std::string words{};       // what is asked for
     std::uint64_t asked_ms = 0;
   };
   // Who is released.
   struct Choice {
     std::set<Rank> ranks{};
-    std::string ends{};  // the allocation that is over with it; empty: none
+    std::string ends{};      // the allocation that is over with it; empty: none
+    std::set<Rank> stays{};  // reserved nodes that go back to the default session
   };
   // That of an allocation whose nodes may stay for a time only.
   struct HeldLease {
     std::uint32_t number = 0;  // of its timer
-    ChangeAsker asker{};       // is to be warned
     std::uint64_t ends_ms = 0;
     std::uint32_t warn_ms = 0;
     bool warned = false;
@@ -225,11 +240,12 @@ class ElasticDesk : public AllocationServices {
   void tell(const Campaign& campaign, std::string text);
   void answer_begun(const Campaign& campaign, bool complete);
   // Of whoever may act.
-  void ask_for_nodes(const ChangeAsker& asker, const wire::GrowRequest& request, Destination to);
+  void ask_for_nodes(Ask ask, const wire::GrowRequest& request);
   [[nodiscard]] Status may_still_join(const Destination& to) const;
   void begin_ask(Ask ask);
   void begin_grow(const ChangeAsker& asker, Arrival arrival, const Destination& to);
-  void release(const ChangeAsker& asker, const wire::ShrinkRequest& request);
+  void release(const ChangeAsker& asker, const Actor& actor, const wire::ShrinkRequest& request,
+               Trigger trigger);
   void begin_shrink(const ChangeAsker& asker, Choice choice, std::string allocation,
                     Trigger trigger = Trigger::kRequest);
   [[nodiscard]] Result<std::vector<wire::HostRequest>> not_there(
@@ -241,24 +257,36 @@ class ElasticDesk : public AllocationServices {
   CampaignId open(Campaign campaign);
   std::string next_allocation();
 
-  // ---- processes and tools ----
-  [[nodiscard]] Result<Allocation> destination_of(const PmixAsker& asker,
-                                                  const wire::AllocationRequest& request) const;
-  void allocate_nodes(const PmixAsker& asker, const wire::AllocationRequest& request);
-  void release_nodes(const PmixAsker& asker, const wire::AllocationRequest& request);
-  void take_back_request(const PmixAsker& asker);
+  // ---- allocations ----
+  using Wanted = wire::AllocationRequest;
+  void allocate(const ChangeAsker& asker, Actor actor, const Wanted& request);
+  [[nodiscard]] Status check(const Actor& actor, const Wanted& request) const;
+  void make_allocation(const ChangeAsker& asker, const Actor& actor, const Wanted& request);
+  void extend_allocation(const ChangeAsker& asker, const Actor& actor, const Wanted& request);
+  [[nodiscard]] Result<std::string> extended_by(const Actor& actor, const Wanted& request) const;
+  void release_nodes(const ChangeAsker& asker, const Actor& actor, const Wanted& request);
+  void take_back_request(const ChangeAsker& asker, const Actor& actor, const Wanted& request);
+  void set_terms(const std::string& allocation, const AllocationTerms& terms, std::uint32_t warn_ms,
+                 Trigger trigger);
+  // What is over because its owner, and who comes of it, has ended.
+  void end_the_disowned();
+  void end_disowned(const Allocation& allocation);
+  void end_those_of_ended_allocations();
   void answer_allocation(const PmixAsker& asker, const std::string& allocation, bool complete);
   void tell_of_end(const PmixAsker& asker, const Campaign& campaign, const std::string& text);
+  [[nodiscard]] static wire::EventNotice notice_to(const PmixAsker& asker, std::int32_t code,
+                                                   const std::string& allocation,
+                                                   const std::string& request_id);
+  void send(const PmixAsker& asker, wire::EventNotice notice);
   template <class Meant>
   void forget_askers(const Meant& meant);
-  [[nodiscard]] bool may_release(const ChangeAsker& asker, const Node& node) const;
+  [[nodiscard]] bool may_release(const Actor& actor, const Node& node) const;
 
-  [[nodiscard]] Result<Choice> choose(const ChangeAsker& asker,
-                                      const wire::ShrinkRequest& request) const;
-  [[nodiscard]] Result<Choice> choose_by_count(const ChangeAsker& asker, std::uint32_t count) const;
-  [[nodiscard]] Result<Choice> choose_by_name(const ChangeAsker& asker,
+  [[nodiscard]] Result<Choice> choose(const Actor& actor, const wire::ShrinkRequest& request) const;
+  [[nodiscard]] Result<Choice> choose_by_count(const Actor& actor, std::uint32_t count) const;
+  [[nodiscard]] Result<Choice> choose_by_name(const Actor& actor,
                                               const wire::ShrinkRequest& request) const;
-  [[nodiscard]] Result<Choice> choose_by_allocation(const ChangeAsker& asker,
+  [[nodiscard]] Result<Choice> choose_by_allocation(const Actor& actor,
                                                     const std::string& id) const;
   [[nodiscard]] std::set<Rank> living(const std::set<Rank>& ranks) const;
   bool advance(CampaignId id, Campaign& campaign);
@@ -284,13 +312,14 @@ class ElasticDesk : public AllocationServices {
   void end_without_answers(CampaignId id, const Campaign& campaign);
 
   // ---- leases ----
-  void extend(const ChangeAsker& asker, const wire::GrowRequest& request);
-  void begin_lease(const ChangeAsker& asker, const std::string& allocation, const Lease& lease);
+  void extend(Ask ask, const wire::GrowRequest& request);
+  void begin_lease(const std::string& allocation, const Lease& lease);
   // Nothing if no manager granted less than was asked for.
   static std::optional<wire::LeaseCut> cut_of(std::uint32_t granted_ms, const std::string& manager);
   void arm_lease(const HeldLease& lease);
   void on_lease_timer(std::uint32_t number);
   void warn(const std::string& allocation, HeldLease& lease);
+  void send_warning(const PmixAsker& asker, const Allocation& allocation, std::uint32_t left_s);
   [[nodiscard]] std::set<Rank> staying(const std::string& allocation) const;
   [[nodiscard]] std::uint64_t lease_left_ms(const std::string& allocation) const;
 
@@ -303,6 +332,8 @@ class ElasticDesk : public AllocationServices {
   [[nodiscard]] std::string waits(CampaignId id, const Campaign& campaign) const;
   void describe(CampaignId id, const Campaign& campaign, std::uint64_t now_ms,
                 wire::CampaignStatus& out) const;
+  static void describe(const Allocation& allocation, std::uint64_t now_ms,
+                       wire::AllocationStatus& out);
   void describe_allocations(wire::StatusReply& out, std::uint64_t now_ms) const;
   [[nodiscard]] wire::ChangeReport report(CampaignId id, const Campaign& campaign) const;
   // What it does when the time of its phase is over: a word for programs.
@@ -320,11 +351,13 @@ class ElasticDesk : public AllocationServices {
   EventLog& events_;
   Actions& out_;
   Notes notes_;
-  Sessions sessions_;
+  Sessions& sessions_;
   std::map<CampaignId, Campaign> campaigns_;
   std::map<std::uint32_t, Ask> asks_;
   std::deque<JobId> extensions_;             // jobs that have not asked yet
   std::map<std::string, HeldLease> leases_;  // by allocation
+  std::vector<std::string> disowned_;        // allocations that are to end with their owners
+  Owners owed_;                              // nodes that go back when the DVM has ended
   std::deque<Past> past_;                    // changes that have ended, the newest last
   std::deque<Barren> barren_;                // the newest last
   std::uint32_t last_ask_ = 0;

@@ -60,10 +60,11 @@ void ElasticDesk::ask_for(JobId job, const wire::JobSpec& spec) {
   std::vector<std::string> names;
   for (const auto& host : *hosts) names.push_back(host.node());
   for (const auto& host : *listed) names.push_back(host.node());
-  begin_ask(Ask{.asker = asker,
-                .words = spec.activate().all()
-                             ? say::all_nodes_asked_for()
-                             : say::nodes_asked_for(spec.activate().count(), names)});
+  Ask pending;
+  pending.asker = asker;
+  pending.words = spec.activate().all() ? say::all_nodes_asked_for()
+                                        : say::nodes_asked_for(spec.activate().count(), names);
+  begin_ask(std::move(pending));
   out_.emplace_back(AskForNodes{.ask = last_ask_,
                                 .count = spec.activate().count(),
                                 .hosts = std::move(*hosts),

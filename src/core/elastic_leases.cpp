@@ -12,11 +12,9 @@ namespace tide::core {
 
 // Its time begins with the grant; it is looked at from the moment in which there is a node that it
 // could take out.
-void ElasticDesk::begin_lease(const ChangeAsker& asker, const std::string& allocation,
-                              const Lease& lease) {
+void ElasticDesk::begin_lease(const std::string& allocation, const Lease& lease) {
   if (lease.time_ms == 0 || !config_.enabled) return;
   leases_.emplace(allocation, HeldLease{.number = ++last_lease_,
-                                        .asker = asker,
                                         .ends_ms = now_ms_ + lease.time_ms,
                                         .warn_ms = lease.warn_ms});
 }
@@ -82,20 +80,25 @@ void ElasticDesk::on_lease_timer(std::uint32_t number) {
   begin_shrink({}, {std::move(ranks), allocation}, allocation, Trigger::kLease);
 }
 
-// Told to whoever watches. The one who asked for these nodes is `lease.asker`: what a requester is
-// to be sent goes out from here, with the allocation and the time that is left.
+// Told to whoever watches, and to the process that asked for it.
 void ElasticDesk::warn(const std::string& allocation, HeldLease& lease) {
   lease.warned = true;
   ++counts_.lease_warnings;
   const auto text = say::lease_warning(allocation, lease.ends_ms - now_ms_);
   notes_.add(Subsystem::kRas, 1, "{}", text);
   events_.add_of_dvm(EventKind::kLeaseWarning, text);
+  const Allocation* known = sessions_.find(allocation);
+  if (known == nullptr || !known->terms.to_warn) return;
+  const auto left_s = (lease.ends_ms - now_ms_ + 999) / 1000;
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  send_warning(*known->terms.to_warn, *known, static_cast<std::uint32_t>(std::min(left_s, kMost)));
 }
 
 // ---- more time ----
 
 // row:C5 no daemon has to do with it: the first answer is the last
-void ElasticDesk::extend(const ChangeAsker& asker, const wire::GrowRequest& request) {
+void ElasticDesk::extend(Ask pending, const wire::GrowRequest& request) {
+  const ChangeAsker& asker = pending.asker;
   const std::string& allocation = request.extend();
   if (request.count() > 0 || !request.hosts().empty() || request.time_ms() == 0) {
     return refuse(asker, say::extend_by_what());
@@ -105,10 +108,10 @@ void ElasticDesk::extend(const ChangeAsker& asker, const wire::GrowRequest& requ
   if (!leases_.contains(allocation)) return refuse(asker, say::no_lease_to_extend(allocation));
   std::set<std::string> managers;
   for (const Rank rank : ranks) managers.insert(roster_.nodes().at(rank).manager);
-  begin_ask(Ask{.asker = asker,
-                .allocation = allocation,
-                .warn_ms = request.warn_ms(),
-                .words = say::time_asked_for(allocation)});
+  pending.allocation = allocation;
+  pending.warn_ms = request.warn_ms();
+  pending.words = say::time_asked_for(allocation);
+  begin_ask(std::move(pending));
   out_.emplace_back(AskForTime{last_ask_, {managers.begin(), managers.end()}, request.time_ms()});
 }
 
@@ -124,8 +127,8 @@ void ElasticDesk::handle(const TimeGranted& event) {
   }
   HeldLease& lease = found->second;
   lease.ends_ms += event.time_ms;
-  if (ask.mapped().warn_ms > 0) lease.warn_ms = ask.mapped().warn_ms;
   lease.warned = false;
+  set_terms(allocation, ask.mapped().terms, ask.mapped().warn_ms, ask.mapped().trigger);
   arm_lease(lease);
   events_.add_of_dvm(EventKind::kLeaseExtended,
                      say::lease_extended(allocation, lease.ends_ms - now_ms_));

@@ -12,20 +12,19 @@ namespace tide::core {
 // ---- the request ----
 
 // Of nodes that are everybody's, those first that nobody uses, and of these the newest.
-Result<ElasticDesk::Choice> ElasticDesk::choose_by_count(const ChangeAsker& asker,
+Result<ElasticDesk::Choice> ElasticDesk::choose_by_count(const Actor& actor,
                                                          std::uint32_t count) const {
   std::vector<std::tuple<std::uint32_t, std::int64_t, Rank>> candidates;
   bool some_are_others = false;
   for (const auto& [rank, node] : roster_.nodes()) {
     if (!node.is_up() || !node.session.empty()) continue;
-    if (may_release(asker, node)) {
+    if (may_release(actor, node)) {
       candidates.emplace_back(node.used, -std::int64_t{rank.value()}, rank);
     } else {
       some_are_others = true;
     }
   }
-  if (count > candidates.size() && some_are_others)
-    return say::nodes_of_others(asker.pmix->who.nspace());
+  if (count > candidates.size() && some_are_others) return say::nodes_of_others(actor.nspace);
   if (count > candidates.size()) return say::too_few_nodes_to_release(count, candidates.size());
   std::ranges::sort(candidates);
   Choice out;
@@ -33,64 +32,70 @@ Result<ElasticDesk::Choice> ElasticDesk::choose_by_count(const ChangeAsker& aske
   return out;
 }
 
-Result<ElasticDesk::Choice> ElasticDesk::choose_by_name(const ChangeAsker& asker,
+// row:R15 what an owner gives up of that which its reservation took goes back to where it was
+Result<ElasticDesk::Choice> ElasticDesk::choose_by_name(const Actor& actor,
                                                         const wire::ShrinkRequest& request) const {
   Choice out;
   for (const auto& name : request.nodes()) {
     const Node* node = roster_.find(name);
     if (node == nullptr) return say::no_such_node_to_release(name, roster_.remaining());
-    if (!may_release(asker, *node)) return say::nodes_of_others(asker.pmix->who.nspace());
-    out.ranks.insert(node->rank);
+    if (!may_release(actor, *node)) return say::nodes_of_others(actor.nspace);
+    const bool was_taken = !node->session.empty() && node->allocation != node->session;
+    (was_taken && !actor.owns_all ? out.stays : out.ranks).insert(node->rank);
   }
   return out;
 }
 
 // row:R15 what a reservation took out of the default session goes back there, and does not leave
-Result<ElasticDesk::Choice> ElasticDesk::choose_by_allocation(const ChangeAsker& asker,
+Result<ElasticDesk::Choice> ElasticDesk::choose_by_allocation(const Actor& actor,
                                                               const std::string& id) const {
   if (const Allocation* known = sessions_.resolve(id)) {
-    const bool may = !asker.pmix || known->owner == asker.pmix->who.nspace() ||
-                     (known->shared && asker.pmix->by_tool);
-    if (!may) return say::nodes_of_others(asker.pmix->who.nspace());
+    const bool may = sessions_.owns(actor, *known) || (known->shared && actor.by_tool);
+    if (!may) return say::nodes_of_others(actor.nspace);
     return Choice{sessions_.nodes_of(*known).brought, id};
   }
+  // row:R11 what is over has no name any more; what never was anybody's has one for its nodes
+  if (sessions_.is_over(id) && !actor.owns_all) return say::no_such_allocation(id);
   Choice out;
   for (const auto& [rank, node] : roster_.nodes()) {
-    if (node.allocation != id || (asker.pmix && !node.session.empty())) continue;
-    if (!may_release(asker, node)) return say::nodes_of_others(asker.pmix->who.nspace());
+    if (node.allocation != id || (!actor.owns_all && !node.session.empty())) continue;
+    if (!may_release(actor, node)) return say::nodes_of_others(actor.nspace);
     out.ranks.insert(rank);
   }
   if (out.ranks.empty()) return say::no_such_allocation(id);
   return out;
 }
 
-Result<ElasticDesk::Choice> ElasticDesk::choose(const ChangeAsker& asker,
+Result<ElasticDesk::Choice> ElasticDesk::choose(const Actor& actor,
                                                 const wire::ShrinkRequest& request) const {
   const int ways = static_cast<int>(request.count() > 0) +
                    static_cast<int>(!request.nodes().empty()) +
                    static_cast<int>(!request.allocation().empty());
   if (ways != 1) return say::change_by_what(true);
-  if (request.count() > 0) return choose_by_count(asker, request.count());
-  if (!request.nodes().empty()) return choose_by_name(asker, request);
-  return choose_by_allocation(asker, request.allocation());
+  if (request.count() > 0) return choose_by_count(actor, request.count());
+  if (!request.nodes().empty()) return choose_by_name(actor, request);
+  return choose_by_allocation(actor, request.allocation());
 }
 
 void ElasticDesk::shrink(const ChangeAsker& asker, const wire::ShrinkRequest& request) {
   if (const auto may = may_change(); !may) return refuse(asker, may.error());
-  release(asker, request);
+  release(asker, {.nspace = sessions_.user(), .owns_all = true}, request, Trigger::kRequest);
 }
 
 // row:C5 an allocation of which no node leaves is over at once
-void ElasticDesk::release(const ChangeAsker& asker, const wire::ShrinkRequest& request) {
-  auto choice = choose(asker, request);
+void ElasticDesk::release(const ChangeAsker& asker, const Actor& actor,
+                          const wire::ShrinkRequest& request, Trigger trigger) {
+  auto choice = choose(actor, request);
   if (!choice) return refuse(asker, choice.error());
+  const bool leave = !choice->ranks.empty();
+  const auto may = leave ? may_change() : ok_status();
+  if (!may) return refuse(asker, may.error());
   const auto allocation = request.allocation().empty() ? next_allocation() : request.allocation();
-  if (choice->ranks.empty()) {
-    sessions_.end(choice->ends);
-    return answer_begun({.asker = asker, .allocation = allocation}, true);
-  }
-  if (const auto may = may_change(); !may) return refuse(asker, may.error());
-  begin_shrink(asker, std::move(*choice), allocation);
+  auto nodes = node_names(choice->stays);
+  sessions_.unreserve(choice->stays);
+  if (leave) return begin_shrink(asker, std::move(*choice), allocation, trigger);
+  sessions_.end(choice->ends, cause_of(trigger));
+  answer_begun({.asker = asker, .allocation = allocation, .nodes = std::move(nodes)}, true);
 }
 
 void ElasticDesk::handle(const NodesReclaimed& event) {
@@ -137,6 +142,7 @@ std::set<Rank> ElasticDesk::living(const std::set<Rank>& ranks) const {
 }
 
 void ElasticDesk::look() {
+  end_the_disowned();
   ask_for_jobs();
   bool moved = !campaigns_.empty();
   while (std::exchange(moved, false)) {
@@ -245,7 +251,7 @@ void ElasticDesk::on_departed(const Node& node) {
 
 // row:E12 row:E13 the fence falls when they are gone from membership and book
 void ElasticDesk::have_left(CampaignId id, Campaign& campaign) {
-  sessions_.end(campaign.ends);
+  sessions_.end(campaign.ends, cause_of(campaign.trigger));
   jobs_.end_change(id, std::nullopt);
   give_back(id, campaign);
 }

@@ -6,6 +6,7 @@
 #include "core/elastic_desk.hpp"
 #include "say/campaigns.hpp"
 #include "say/elastic.hpp"
+#include "say/reservations.hpp"
 
 namespace tide::core {
 
@@ -13,9 +14,10 @@ namespace {
 
 constexpr std::array kPhases = {"starting",  "wiring",    "rolling-back", "waiting",
                                 "processes", "departing", "returning"};
-constexpr std::array kTriggers = {"request", "push", "reclaim", "lease"};  // by Trigger
-constexpr std::size_t kPastChanges = 100;                                  // that are remembered
-constexpr std::size_t kPoints = 16;  // of what is waited for; the first ones
+constexpr std::array kTriggers = {"request", "push", "reclaim", "lease",
+                                  "inheritance"};  // by Trigger
+constexpr std::size_t kPastChanges = 100;          // that are remembered
+constexpr std::size_t kPoints = 16;                // of what is waited for; the first ones
 
 std::uint64_t between(std::uint64_t from_ms, std::uint64_t to_ms) {
   return to_ms > from_ms ? to_ms - from_ms : 0;
@@ -113,6 +115,7 @@ void ElasticDesk::describe_allocations(wire::StatusReply& out, std::uint64_t now
   for (const auto& [rank, node] : roster_.nodes()) {
     if (!node.allocation.empty()) allocations[node.allocation].push_back(&node);
   }
+  for (const auto& known : sessions_.all()) allocations.try_emplace(known.id);
   for (const auto& [name, nodes] : allocations) {
     auto& row = *out.add_allocations();
     row.set_name(name);
@@ -122,12 +125,30 @@ void ElasticDesk::describe_allocations(wire::StatusReply& out, std::uint64_t now
       if (!node->manager.empty()) managers.insert(node->manager);
     }
     for (const auto& manager : managers) row.add_managers(manager);
+    if (const Allocation* known = sessions_.find(name)) describe(*known, now_ms, row);
     const auto lease = leases_.find(name);
     if (lease == leases_.end()) continue;
     row.mutable_lease()->set_left_ms(between(now_ms, lease->second.ends_ms));
     row.mutable_lease()->set_warn_ms(lease->second.warn_ms);
     row.mutable_lease()->set_warned(lease->second.warned);
   }
+}
+
+void ElasticDesk::describe(const Allocation& allocation, std::uint64_t now_ms,
+                           wire::AllocationStatus& out) {
+  out.set_reserved(!allocation.shared);
+  out.set_owner(allocation.owner);
+  out.set_owner_ended(allocation.owner_ended);
+  if (!allocation.shared) {
+    if (!allocation.owner_ended) out.add_owners(allocation.owner);
+    for (const auto& user : allocation.users) out.add_owners(user);
+  }
+  for (const auto& nspace : allocation.derived) out.add_derived(nspace);
+  const auto inheritance = allocation.terms.inheritance;
+  out.set_inheritance(
+      inheritance_name(inheritance == Inheritance::kNotSaid ? Inheritance::kDefault : inheritance));
+  out.set_request_id(allocation.request_id);
+  out.set_age_ms(between(allocation.made_ms, now_ms));
 }
 
 void ElasticDesk::explain(const std::vector<CampaignId>& ids, wire::ExplainReply& out) const {
@@ -182,8 +203,8 @@ Result<wire::AllocationReport> ElasticDesk::explain_allocation(const std::string
   if (const Allocation* known = sessions_.find(name)) {
     for (const auto& node : node_names(sessions_.nodes_of(*known).taken)) out.add_reserves(node);
   }
-  const bool nothing = out.allocation().nodes().empty() && out.changes().empty() &&
-                       out.there().empty() && out.reserves().empty();
+  const bool nothing = out.allocation().nodes().empty() && out.allocation().owner().empty() &&
+                       out.changes().empty() && out.there().empty() && out.reserves().empty();
   if (nothing) return say::no_such_allocation_to_explain(name);
   return out;
 }
@@ -239,6 +260,9 @@ wire::ChangeReport ElasticDesk::report(CampaignId id, const Campaign& campaign) 
       break;
     case Trigger::kLease:
       out.set_asked(say::asked_by_lease(campaign.allocation));
+      break;
+    case Trigger::kInheritance:
+      out.set_asked(say::asked_by_inheritance(campaign.allocation));
       break;
   }
   for (const JobId job : jobs_.fence().parked_for(id)) out.add_parked(job.value());

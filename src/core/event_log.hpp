@@ -43,6 +43,10 @@ enum class EventKind : std::uint8_t {
   kLeaseExtended,
   kLeaseEnded,
   kReturnFailed,
+  kAllocationMade,
+  kAllocationExtended,
+  kAllocationTargeted,
+  kAllocationEnded,
 };
 // "job-ended" and the like.
 const char* event_kind_name(EventKind kind);

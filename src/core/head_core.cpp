@@ -32,8 +32,9 @@ HeadCore::HeadCore(HeadConfig config)
       overlay_(config_.overlay, *this, timers_, out_),
       roster_(config_.roster, overlay_, *this, timers_, out_),
       events_(config_.history_events, out_),
-      jobs_(config_.jobs, roster_, *this, timers_, events_, out_),
-      elastic_(config_.elastic, roster_, jobs_, *this, timers_, events_, out_),
+      sessions_(roster_, events_, config_.dvm_id + "@user"),
+      jobs_(config_.jobs, roster_, sessions_, *this, timers_, events_, out_),
+      elastic_(config_.elastic, roster_, sessions_, jobs_, *this, timers_, events_, out_),
       services_(jobs_, elastic_, *this, config_.overlay.message_limit),
       own_services_(kHeadRank, config_.dvm_id, *this, *this, timers_, out_,
                     config_.overlay.message_limit) {}
@@ -408,6 +409,7 @@ void HeadCore::handle(const ClientMessage& event) {
       out_.emplace_back(ReplyFromRim{event.client, request});
       return;
     case wire::ClientRequest::kAllocation:
+      return elastic_.allocate(event.client, request.request(), request.allocation());
     case wire::ClientRequest::kHello:
     case wire::ClientRequest::BODY_NOT_SET:
       answer(event.client, request.request(), say::unknown_request());

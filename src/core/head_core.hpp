@@ -151,6 +151,9 @@ class HeadCore : private OverlayListener,
   void scatter(Slices slices, std::shared_ptr<const wire::LaunchCommon> launch,
                Bytes payload) override;
   void extend_for(JobId job) override { elastic_.extend_for(job); }
+  [[nodiscard]] bool is_scheduler(std::string_view key) const override {
+    return elastic_.is_scheduler(key);
+  }
   void on_job_gone(const std::string& nspace) override { services_.on_job_gone(nspace); }
   void on_share_ended(Rank rank, const std::string& nspace) override {
     services_.collectives().on_share_ended(rank, nspace);
@@ -196,6 +199,7 @@ class HeadCore : private OverlayListener,
   Overlay overlay_;
   Roster roster_;
   EventLog events_;
+  Sessions sessions_;
   JobBoard jobs_;
   ElasticDesk elastic_;
   ServiceDesk services_;

@@ -12,6 +12,7 @@
 #include "core/pmix_words.hpp"
 #include "say/campaigns.hpp"
 #include "say/debugging.hpp"
+#include "say/reservations.hpp"
 #include "say/running.hpp"
 #include "wire/exit_status.hpp"
 #include "wire/limits.hpp"
@@ -25,10 +26,11 @@ constexpr std::size_t kLeastWindowBytes = 8192;  // a reader gives credit back i
 
 }  // namespace
 
-JobBoard::JobBoard(JobBoardConfig config, Roster& roster, DaemonPort& daemons, TimerBook& timers,
-                   EventLog& events, Actions& out)
+JobBoard::JobBoard(JobBoardConfig config, Roster& roster, Sessions& sessions, DaemonPort& daemons,
+                   TimerBook& timers, EventLog& events, Actions& out)
     : config_(std::move(config)),
       roster_(roster),
+      sessions_(sessions),
       daemons_(daemons),
       timers_(timers),
       events_(events),
@@ -80,6 +82,9 @@ void JobBoard::submit(ClientId client, std::uint32_t request, wire::JobSpec spec
   if (acceptable && jobs != unended_.end() && jobs->second >= kMaxJobsPerClient) {
     acceptable = say::too_many_jobs_of_client(jobs->second);
   }
+  auto sessions = sessions_.targets(
+      {.nspace = sessions_.user(), .by_tool = true, .by_command = true}, spec.targets());
+  if (acceptable && !sessions) acceptable = sessions.error();
   if (!acceptable) {
     wire::ClientReply refusal;
     refusal.set_request(request);
@@ -89,7 +94,7 @@ void JobBoard::submit(ClientId client, std::uint32_t request, wire::JobSpec spec
     return;
   }
   ++unended_[client];
-  Job& job = open_job(std::move(spec));
+  Job& job = open_job(std::move(spec), {}, std::move(*sessions));
   job.owner = client;
   job.request = request;
   notes_.add(Subsystem::kPlm, 1, "job {}: request {} of client {}", job.nspace,
@@ -101,13 +106,18 @@ void JobBoard::submit(ClientId client, std::uint32_t request, wire::JobSpec spec
   if (Job* living = find(id)) let_go_of_client(*living);
 }
 
-JobBoard::Job& JobBoard::open_job(wire::JobSpec spec) {
+JobBoard::Job& JobBoard::open_job(wire::JobSpec spec, const wire::ProcName& parent,
+                                  std::set<std::string> sessions) {
   const JobId id{next_job_++};
   Job& job = jobs_[id];
   job.id = id;
   job.nspace = fmt::format("{}@{}", config_.dvm_id, id.value());
   job.spec = std::move(spec);
+  job.parent = parent;
+  job.aimed = job.spec.has_targets();
+  job.sessions = std::move(sessions);
   job.submitted_ms = now_ms_;
+  sessions_.on_job(job.nspace, parent.nspace(), job.sessions);
   return job;
 }
 
@@ -201,7 +211,7 @@ void JobBoard::allocate(Job& job) {
 void JobBoard::check_hosts(Job& job) {
   if (names_hosts(job.spec)) {
     wire::JobSpec chosen = job.spec;
-    const auto there = choose_nodes(chosen, nodes_to_map(job.spec), Suspects::kAlways);
+    const auto there = choose_nodes(chosen, nodes_to_map(job), Suspects::kAlways);
     if (!there) {
       return fail(job, JobState::kAllocFailed, kExitMapFailed, there.error().message, 0);
     }
@@ -265,12 +275,21 @@ void JobBoard::map_undecided_jobs() {
   }
 }
 
-std::vector<MapNode> JobBoard::nodes_to_map(const wire::JobSpec& job) const {
-  const bool by_name = names_hosts(job);  // else it needs none, and there may be very many
+// row:R1 what it has from its parent may be over; then it is one of the default session
+std::set<std::string> JobBoard::sessions_of(const Job& job) const {
+  auto there = sessions_.existing(job.sessions);
+  if (there.empty() && !job.aimed) there.insert(kDefaultSession);
+  return there;
+}
+
+// row:R7
+std::vector<MapNode> JobBoard::nodes_to_map(const Job& job) const {
+  const bool by_name = names_hosts(job.spec);  // else it needs none, and there may be very many
+  const auto sessions = sessions_of(job);
   std::vector<MapNode> nodes;
   for (const auto& [rank, node] : roster_.nodes()) {
     if (!node.is_up()) continue;
-    if (!node.session.empty()) continue;  // every job is one of the default session
+    if (!sessions.contains(node.session)) continue;
     nodes.push_back(MapNode{rank, node.name, node.slots, node.used, node.slot_source,
                             node.max_slots, node.state == NodeState::kSuspect,
                             by_name ? node.aliases : std::vector<std::string>()});
@@ -291,7 +310,7 @@ void JobBoard::map_job(Job& job) {
 
 // False: it has failed, or waits.
 bool JobBoard::place_on_nodes(Job& job) {
-  auto nodes = nodes_to_map(job.spec);
+  auto nodes = nodes_to_map(job);
   if (files_.knows(job.id)) {  // a node that has joined since has none of them
     std::erase_if(nodes, [&](const MapNode& node) { return !files_.has_all(job.id, node.rank); });
   }
@@ -306,7 +325,10 @@ bool JobBoard::place_on_nodes(Job& job) {
   if (!placing.placed()) {
     const bool none_now = config_.elastic && nodes.empty();
     fail(job, JobState::kMapFailed, kExitMapFailed,
-         none_now ? say::no_nodes_now() : explain_failure(job.spec, std::move(placing)), 0);
+         sessions_of(job).empty() ? say::reservations_are_over()
+         : none_now               ? say::no_nodes_now()
+                                  : explain_failure(job.spec, std::move(placing)),
+         0);
     return false;
   }
   job.placements = std::move(placing.result.placements);
@@ -423,6 +445,7 @@ void JobBoard::scatter_launch(Job& job) {
   for (auto& [rank, body] : slices) list.emplace_back(rank, std::move(body));
   job.scattered = true;
   ++launches_;
+  sessions_.on_job_launched(job.nspace, sessions_of(job));
   daemons_.scatter(std::move(list), job.launch, {});
 }
 

@@ -23,6 +23,7 @@
 #include "core/rank_set.hpp"
 #include "core/roster.hpp"
 #include "core/service_desk.hpp"
+#include "core/sessions.hpp"
 #include "core/timers.hpp"
 #include "say/ending.hpp"
 
@@ -46,8 +47,8 @@ bool brings_files(const wire::JobSpec& spec);
 
 class JobBoard final : public JobServices, private FileDeskListener {
  public:
-  JobBoard(JobBoardConfig config, Roster& roster, DaemonPort& daemons, TimerBook& timers,
-           EventLog& events, Actions& out);
+  JobBoard(JobBoardConfig config, Roster& roster, Sessions& sessions, DaemonPort& daemons,
+           TimerBook& timers, EventLog& events, Actions& out);
 
   // ---- clients ----
   // What time it is, before anything else in a step.
@@ -224,6 +225,8 @@ class JobBoard final : public JobServices, private FileDeskListener {
     std::optional<ClientId> owner;
     std::uint32_t request = 0;
     wire::JobSpec spec;
+    std::set<std::string> sessions{kDefaultSession};  // whose nodes it may use
+    bool aimed = false;  // at these, by whoever wanted it; else they are those of its parent
     JobState state = JobState::kInit;
     JobState end_state = JobState::kTerminated;  // how it ended, or will be said to have
     std::uint64_t submitted_ms = 0;
@@ -283,7 +286,8 @@ class JobBoard final : public JobServices, private FileDeskListener {
   [[nodiscard]] std::set<Rank> nodes_to_stage(const Job& job) const;
   [[nodiscard]] bool has_its_files(Job& job);
   static bool waits_for_files(const Job& job);
-  [[nodiscard]] std::vector<MapNode> nodes_to_map(const wire::JobSpec& job) const;
+  [[nodiscard]] std::vector<MapNode> nodes_to_map(const Job& job) const;
+  [[nodiscard]] std::set<std::string> sessions_of(const Job& job) const;
   void map_job(Job& job);
   void claim_slots(Job& job);
   void prepare_environment(Job& job);
@@ -354,7 +358,10 @@ class JobBoard final : public JobServices, private FileDeskListener {
 
   // ---- processes and tools ----
   static Status check_spec(const wire::JobSpec& spec);
-  Job& open_job(wire::JobSpec spec);
+  [[nodiscard]] Status check_spawn(const wire::ServiceRequest& request, bool by_tool);
+  [[nodiscard]] Result<std::set<std::string>> sessions_for(const wire::ServiceRequest& request,
+                                                           bool by_tool) const;
+  Job& open_job(wire::JobSpec spec, const wire::ProcName& parent, std::set<std::string> sessions);
   void answer_spawner(Job& job);
   void end_children(const Job& parent);
   void notify_event(const Job& job, std::int32_t code);
@@ -407,6 +414,7 @@ class JobBoard final : public JobServices, private FileDeskListener {
 
   JobBoardConfig config_;
   Roster& roster_;
+  Sessions& sessions_;
   DaemonPort& daemons_;
   TimerBook& timers_;
   EventLog& events_;

@@ -486,6 +486,11 @@ wire::JobStatus JobBoard::status_of(const Job& job, std::uint64_t now_ms) const 
   out.set_age_ms(now_ms > job.submitted_ms ? now_ms - job.submitted_ms : 0);
   out.set_exit_status(job.exit_status.value_or(kExitSuccess));
   for (const auto& message : job.messages) out.add_messages(message);
+  const bool usual = job.sessions.size() == 1 && job.sessions.contains(kDefaultSession);
+  for (const auto& id : job.sessions) {
+    if (!usual && id != kDefaultSession) out.mutable_targets()->add_allocations(id);
+  }
+  if (!usual) out.mutable_targets()->set_default_session(job.sessions.contains(kDefaultSession));
   describe_watch(job, now_ms, out);
   return out;
 }

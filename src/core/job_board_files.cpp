@@ -57,7 +57,7 @@ Status JobBoard::check_files(const wire::JobSpec& spec) {
 
 // All that mapping may choose. A job that chooses what does not exist hears it from there.
 std::set<Rank> JobBoard::nodes_to_stage(const Job& job) const {
-  const auto nodes = nodes_to_map(job.spec);
+  const auto nodes = nodes_to_map(job);
   std::set<Rank> all;
   for (const auto& node : nodes) all.insert(node.rank);
   if (chooses_empty_nodes(job.spec) || std::ranges::any_of(job.spec.apps(), is_free)) return all;

@@ -8,6 +8,7 @@
 #include "core/job_board.hpp"
 #include "core/pmix_words.hpp"
 #include "say/ending.hpp"
+#include "say/reservations.hpp"
 #include "say/running.hpp"
 #include "wire/exit_status.hpp"
 #include "wire/limits.hpp"
@@ -38,25 +39,49 @@ ErrorCode code_of_failed_spawn(JobState end, int exit_status) {
 
 // ---- spawn ----
 
+Status JobBoard::check_spawn(const wire::ServiceRequest& request, bool by_tool) {
+  if (closed_) return say::dvm_takes_no_more_jobs();
+  const Job* parent = find_nspace(request.who().nspace());
+  if (const auto makes_sense = check_spec(request.spawn().job()); !makes_sense) return makes_sense;
+  if (parent == nullptr) {
+    return by_tool ? ok_status() : Status(say::spawner_unknown(request.who().nspace()));
+  }
+  if (parent->exit_status) {  // has failed
+    return Error{ErrorCode::kUnavailable, parent->messages.front()};
+  }
+  if (parent->owner && unended_[*parent->owner] >= kMaxJobsPerClient) {
+    return say::too_many_jobs_of_client(unended_[*parent->owner]);
+  }
+  return ok_status();
+}
+
+// row:R1 row:R6
+Result<std::set<std::string>> JobBoard::sessions_for(const wire::ServiceRequest& request,
+                                                     bool by_tool) const {
+  const auto& wish = request.spawn();
+  const bool scheduler = by_tool && daemons_.is_scheduler(wish.scheduler_key());
+  if (!wish.scheduler_key().empty() && !scheduler) return say::not_the_scheduler();
+  if (wish.job().has_targets()) {
+    return sessions_.targets(
+        {.nspace = request.who().nspace(), .by_tool = by_tool, .owns_all = scheduler},
+        wish.job().targets());
+  }
+  const Job* parent = find_nspace(request.who().nspace());
+  if (parent == nullptr) return std::set<std::string>{kDefaultSession};
+  auto out = sessions_.existing(parent->sessions);
+  if (out.empty()) out.insert(kDefaultSession);
+  return out;
+}
+
 void JobBoard::spawn(const Requester& from, const wire::ServiceRequest& request, bool by_tool) {
   const auto& wish = request.spawn();
-  const Job* parent = find_nspace(request.who().nspace());
-  Status acceptable = check_spec(wish.job());
-  if (closed_) acceptable = say::dvm_takes_no_more_jobs();
-  if (acceptable && parent == nullptr && !by_tool) {
-    acceptable = say::spawner_unknown(request.who().nspace());
-  }
-  if (acceptable && parent != nullptr && parent->exit_status) {
-    acceptable = Error{ErrorCode::kUnavailable, parent->messages.front()};  // has failed
-  }
-  if (acceptable && parent != nullptr && parent->owner &&
-      unended_[*parent->owner] >= kMaxJobsPerClient) {
-    acceptable = say::too_many_jobs_of_client(unended_[*parent->owner]);
-  }
+  const auto acceptable = check_spawn(request, by_tool);
   if (!acceptable) return answer(daemons_, from, acceptable);
-  Job& job = open_job(wish.job());
+  auto sessions = sessions_for(request, by_tool);
+  if (!sessions) return answer(daemons_, from, sessions.error());
+  const Job* parent = find_nspace(request.who().nspace());
+  Job& job = open_job(wish.job(), request.who(), std::move(*sessions));
   job.spawner = from;
-  job.parent = request.who();
   if (by_tool) {
     job.reader = ToolReader{from.daemon, request.who(), wish.forward_stdout(),
                             wish.forward_stderr(), wish.outlives_tool()};

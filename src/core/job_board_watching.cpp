@@ -249,7 +249,7 @@ void JobBoard::describe_wait(const Job& job, WaitsFor what, wire::ExplainReply& 
     case WaitsFor::kFiles:
       return describe_wait_for_files(job, out);
     case WaitsFor::kSuspects:
-      nodes = place_job(job.spec, nodes_to_map(job.spec), Suspects::kIfNamed).unheard;
+      nodes = place_job(job.spec, nodes_to_map(job), Suspects::kIfNamed).unheard;
       return add(say::waits_for_suspects(nodes), nodes);
     case WaitsFor::kLaunch:
       nodes = nodes_of(job, [](const Share& share) { return !share.launched; });

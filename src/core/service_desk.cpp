@@ -189,6 +189,9 @@ std::set<Rank> ServiceDesk::audience_of(const wire::EventNotice& notice) const {
 }
 
 void ServiceDesk::on_event(Rank origin, const wire::EventNotice& notice) {
+  if (notice.has_warning()) {
+    return allocations_.relay_warning(notice.warning(), is_tool_at(origin, notice.source()));
+  }
   auto audience = audience_of(notice);
   audience.erase(origin);  // has told its own
   wire::DownBody body;
@@ -201,6 +204,7 @@ void ServiceDesk::on_event(Rank origin, const wire::EventNotice& notice) {
 // ---- tools ----
 
 void ServiceDesk::on_tool_joined(Rank origin, const wire::ToolJoined& joined) {
+  allocations_.on_tool_joined(joined.tool().nspace());
   tools_[id_of(joined.tool())] = origin;
 }
 
@@ -211,8 +215,13 @@ void ServiceDesk::on_tool_left(Rank origin, const wire::ToolLeft& left) {
 
 void ServiceDesk::drop_tool(ProcId tool) {
   tools_.erase(tool);
-  board_.on_nspace_gone(tool.first);
-  allocations_.on_nspace_gone(tool.first);
+  const auto other = tools_.lower_bound({tool.first, 0});
+  if (other == tools_.end() || other->first.first != tool.first) {
+    board_.on_nspace_gone(tool.first);
+    allocations_.on_nspace_gone(tool.first);
+  } else {
+    allocations_.on_proc_gone(proc_name(tool.first, tool.second));
+  }
   jobs_.on_tool_gone(proc_name(std::move(tool.first), tool.second));
 }
 

@@ -280,17 +280,6 @@ TEST_F(Reservations, CanBeReleasedByACommand) {
   EXPECT_EQ(rig.head.elastic().sessions().find(id), nullptr);
 }
 
-TEST_F(Reservations, OfAnOwnerThatIsGoneStayAndWhatItSharedIsEverybodys) {
-  const auto kept = reserve({"v2"});
-  const auto shared_one = granted(shared(wants(AllocationRequest::NEW, 1)), 1).allocation();
-  complete_grow(3, 1, 2);
-  detach_tool(1, kTool);
-  EXPECT_EQ(session_of(2), kept);
-  EXPECT_EQ(rig.head.elastic().sessions().find(shared_one), nullptr);
-  attach_tool(1, "another");
-  EXPECT_EQ(code_of(release(shared_one, "another")), ErrorCode::kOk);
-}
-
 TEST_F(Reservations, AreBoundedInNumber) {
   for (std::size_t i = 0; i < kMaxAllocations; ++i) {
     ask(shared(wants(AllocationRequest::NEW, 0, {"v1"})));

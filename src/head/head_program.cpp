@@ -35,6 +35,7 @@ core::HeadConfig core_config(const HeadSetup& setup, const NodePlaces& places,
   config.roster.tree_launch =
       places.has_other_machines() && !setup.params.get_bool("plm_ssh_no_tree_spawn");
   config.elastic.managers = supply.managers();
+  config.elastic.scheduler_key = setup.scheduler_key;
   return config;
 }
 

@@ -27,6 +27,7 @@
 #include "head/head_program.hpp"
 #include "head/node_places.hpp"
 #include "head/options.hpp"
+#include "head/scheduler_key.hpp"
 #include "say/checking.hpp"
 #include "say/command_line.hpp"
 #include "say/running.hpp"
@@ -245,6 +246,8 @@ int serve(const HeadOptions& options, Params params, Failpoints failpoints, Read
   for (const auto& where : {options.report_uri, options.report_pid}) {
     if (auto writable = check_report(where); !writable) return fail(writable.error().message);
   }
+  auto scheduler_key = read_scheduler_key(params.get_string("tide_scheduler_key_file"));
+  if (!scheduler_key) return fail(scheduler_key.error().message);
   auto key = random_bytes(32);
   if (!key) return fail(key.error().message);
   SignalsWait signals;
@@ -252,7 +255,8 @@ int serve(const HeadOptions& options, Params params, Failpoints failpoints, Read
   if (!dvm) return fail(dvm.error().message);
   HeadSetup setup{options,           std::move(params), std::move(failpoints),
                   dvm->info,         dvm->directory,    std::move(*key),
-                  std::move(*prted), *raised,           pipe.fd()};
+                  std::move(*prted), *raised,           std::move(*scheduler_key),
+                  pipe.fd()};
   const int status = options.check ? check_in(std::move(setup), signals)
                                    : serve_in(std::move(setup), pipe, signals);
   // Gone already after an orderly end; a start that failed early leaves it.
