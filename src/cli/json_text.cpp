@@ -128,7 +128,7 @@ std::string status_json(const wire::StatusReply& status) {
 }
 
 std::string change_json(const ShownChange& change) {
-  Json object = {{"kind", change.shrinks ? "shrink" : "grow"},
+  Json object = {{"kind", change.kind},
                  {"number", change.number == 0 ? Json(nullptr) : Json(change.number)},
                  {"allocation", word_or_null(change.allocation)},
                  {"nodes", names_array(change.nodes)},

@@ -13,7 +13,7 @@ namespace tide::cli {
 
 // What a command that changes the size of a DVM has to tell.
 struct ShownChange {
-  bool shrinks = false;
+  std::string kind;          // of the command: "grow"
   std::uint32_t number = 0;  // of the change; 0: there is none
   std::string allocation;    // empty: no node comes with it
   std::vector<std::string> nodes;
