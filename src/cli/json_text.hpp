@@ -28,6 +28,7 @@ struct ShownChange {
 
 std::string change_json(const ShownChange& change);
 std::string status_json(const wire::StatusReply& status);
+std::string allocations_json(const wire::StatusReply& status);
 std::string jobs_json(const wire::StatusReply& status);
 std::string params_json(std::span<const ShownParam> params);
 std::string error_json(const Error& error);
