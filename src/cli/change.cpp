@@ -68,7 +68,7 @@ class Change {
   static constexpr std::uint32_t kStillThere = 2;
 
   std::string first_words(const wire::ChangeBegun& begun) const {
-    const std::string text = asked_.first_words(shown_);
+    std::string text = asked_.first_words(shown_);
     if (!begun.has_cut()) return text;
     return text + "; " +
            say::lease_is_cut(time_of(line_, Option::kLeaseTime), begun.cut().granted_ms(),
@@ -200,6 +200,11 @@ std::vector<hosts::HostWord> words_of(const CommandLine& line) {
     for (hosts::HostWord& word : *words) out.push_back(std::move(word));
   }
   return out;
+}
+
+std::string words_of_shrink(const ShownChange& change) {
+  if (change.complete) return say::allocation_is_over(change.allocation);
+  return say::change_begun(true, own_nodes(change), change.allocation, change.already);
 }
 
 std::vector<std::string> own_nodes(const ShownChange& change) {

@@ -27,6 +27,9 @@ struct AskedChange {
   std::function<std::string(const ShownChange&)> first_words{};
 };
 
+// What a change that has begun is to whoever releases nodes.
+std::string words_of_shrink(const ShownChange& change);
+
 // Those that come or leave with this change itself.
 std::vector<std::string> own_nodes(const ShownChange& change);
 

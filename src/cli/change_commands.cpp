@@ -21,11 +21,6 @@ std::string words_of_grow(const CommandLine& line, const ShownChange& change) {
   return text;
 }
 
-std::string words_of_shrink(const ShownChange& change) {
-  if (change.complete) return say::allocation_is_over(change.allocation);
-  return say::change_begun(true, own_nodes(change), change.allocation, change.already);
-}
-
 }  // namespace
 
 int grow_command(const ClientContext& context) {
