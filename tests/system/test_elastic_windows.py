@@ -198,6 +198,24 @@ def test_an_order_that_cannot_be_sent_leaves_everybody_where_they_were(elastic):
     assert dvm.daemon_pids() == before and set(states(dvm).values()) == {"up"} and repairs(dvm) == 0
 
 
+# row:S1
+def test_an_order_that_cannot_be_sent_fails_its_own_caller_and_nobody_elses(elastic):
+    """Meanwhile the word of a grow is on its way to all: v2 stands still and has not got it."""
+    dvm = elastic(nodes=2, pool=1, failpoint="core.order_to_leave:fail", tide_heartbeat_timeout="40s")
+    with frozen(dvm.daemon_pids()["v2"]):
+        growing = begin(dvm, "grow", "--count", "1")
+        in_phase(dvm, "wiring")
+        shrinking = dvm.start("tide", "shrink", "--host", "v1", "--wait")
+        assert "the DVM has not shrunk" in ended(dvm, shrinking, UNDONE).stderr
+        assert growing.poll() is None and list(phases(dvm).values()) == ["wiring"], "that is not its end"
+        assert states(dvm) == {"v1": "up", "v2": "up", "v3": "wiring"}
+        job = submit_parked(dvm, 3)
+    assert ended(dvm, growing).stdout.count("grown by 1 node: v3") == 1
+    assert ran_on(dvm, job) == ["v1", "v2", "v3"]
+    told = kinds(dvm, "grow-", "shrink-")
+    assert told == ["grow-begun", "shrink-begun", "shrink-failed", "grow-done"], told
+
+
 class HeldBeforeLaunch:
     """A DVM of four nodes that is about to lose v4, and a job of two processes on v1 and v2 that was mapped meanwhile:
     when it came there was no change yet, and its files took until now. A grow is open, too."""
@@ -319,7 +337,7 @@ def test_a_node_that_leaves_already_is_released_once(elastic):
     assert repairs(dvm) == 2 and kinds(dvm).count("node-left") == 2
 
 
-# row:S5
+# row:S5 row:S1
 def test_a_target_whose_parent_dies_with_the_order_hears_it_from_the_next(elastic):
     """v1 stands still above v3 and v4, so that the order gets no further."""
     dvm = elastic(nodes=4, pool=0, rml_radix=2, routed_base_verbose=1, tide_heartbeat_timeout="40s", **PATIENT)
