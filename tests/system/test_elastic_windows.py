@@ -65,6 +65,26 @@ def test_a_daemon_of_no_campaign_is_lost_during_a_grow(elastic):
     assert ran_on(dvm, job) == ["v1", "v3"]
 
 
+# row:E5 row:S9
+def test_a_slow_starter_that_reports_when_its_grow_is_undone_is_sent_away(elastic):
+    """Nobody can end it, and it stands still before it looks for the head, until the grow has been given up."""
+    dvm = elastic(nodes=2, failpoint="action.connect/v3:delay=3000,action.end_daemon:hold", tide_grow_timeout="1s",
+                  tide_leave_timeout="1s")
+    before = dvm.daemon_pids()
+    growing = begin(dvm, "grow", "--host", "v3")
+    (late,) = wait_until(lambda: [pid for pid, words in dvm.processes().items() if "--node v3" in words], what="v3 starts")
+    with frozen(late):
+        assert "no report within 1 s from: v3" in ended(dvm, growing, UNDONE).stderr
+        assert is_alive(late)
+    wait_until(lambda: not is_alive(late), what="v3 is sent away")
+    assert "the launch ticket is not valid" in dvm.log_text("v3")
+    release(dvm, "action.end_daemon")
+    assert dvm.daemon_pids() == before
+    done(dvm, "grow", "--host", "v4")
+    assert where(dvm, 3) == ["v1", "v2", "v4"]
+    assert kinds(dvm, "grow-") == ["grow-begun", "grow-failed", "grow-begun", "grow-done"]
+
+
 # row:E20
 def test_a_release_of_a_node_that_an_unfinished_grow_brings(elastic):
     dvm = elastic(nodes=1, failpoint=NOT_LAUNCHED)
