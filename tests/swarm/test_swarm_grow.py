@@ -2,7 +2,6 @@
 grow with hosts that are wrong: undone and told when nothing is left of it, with the reason of each."""
 
 import re
-import subprocess
 import time
 
 import pytest
@@ -11,12 +10,10 @@ from dvm import BIN
 from growing import DONE, UNDONE, done, in_phase, kinds, nodes, tide
 from load import check_tree
 from machines import WRONG_PRTED, write_program
-from swarm_dvm import FAST, HEAD_NODE, everywhere, spoil
-from swarm_growing import TURNED_AWAY_S, assert_has, left_on
-from test_allocation import FAILED, FAILED_TO_LAUNCH, SUCCESS, Asker
-from test_pmix import info
+from swarm_dvm import FAST, everywhere, spoil
+from swarm_growing import TURNED_AWAY_S, ask_as_a_tool, assert_has, left_on
+from test_allocation import FAILED, FAILED_TO_LAUNCH, SUCCESS
 
-PROGRAMS = BIN.parent / "tests" / "programs"
 WAYS = {"tree": {}, "flat": {"plm_ssh_no_tree_spawn": 1}}
 AGENT = "/tmp/tide-agent"  # on each node, which may have another one, or none
 TOLD_WITHIN_S = 12
@@ -138,18 +135,6 @@ def test_every_wrong_host_is_named_with_its_reason(bed, make_elastic, agents):
     assert ran.returncode != DONE and re.search(SAID["refused"].replace("{}", "node5"), ran.stderr), ran.stderr
     done(dvm, "grow", "--host", "node3,node4,node9")
     assert_has(dvm, [*dvm.first, "node3", "node4", "node9"])
-
-
-def ask_as_a_tool(dvm):
-    """A PMIx tool on the head's machine."""
-    output = dvm.tmpdir / "tool"
-    with output.open("w") as sink:
-        argv = dvm.bed.argv(HEAD_NODE, PROGRAMS / "pmix_alloc", "uri", info(dvm)["uri"])
-        process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=sink, stderr=subprocess.STDOUT, text=True, env=dvm.env)
-    dvm._background.append(process)
-    asker = Asker(process, process.stdin, output)
-    asker.heard("ready ")
-    return asker
 
 
 # row:E5 row:E8 row:C3
