@@ -150,7 +150,7 @@ class Storm:
             raise AssertionError(f"left on machines that are not in the DVM: {seen}") from None
 
 
-# row:E5 row:E7 row:E8 row:E12 row:S5 row:S8 row:S11 row:C3
+# row:E5 row:E8 row:E12 row:S5 row:S8 row:S11 row:C3
 @pytest.mark.limit(120)
 @pytest.mark.parametrize("number", range(CASES_IN_SHORT))
 def test_some_faults_in_the_middle_of_a_change(bed, make_elastic, number):
