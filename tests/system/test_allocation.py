@@ -269,8 +269,8 @@ def test_what_makes_no_sense_is_refused_without_an_event(elastic, tool):
     asker = tool(dvm)
     before = dvm.status()["nodes"]
     for number, (words, status) in enumerate([
-            (["new"], BAD_PARAM), (["new", "nodes=0"], BAD_PARAM), (["new", "text.nodes=2"], BAD_PARAM),
-            (["new", "nodes=1", "list=v3"], BAD_PARAM), (["new", "nodes=1", "text.share=yes"], BAD_PARAM),
+            (["new"], BAD_PARAM), (["new", "nodes=0"], BAD_PARAM), (["new", "nodes.text=2"], BAD_PARAM),
+            (["new", "nodes=1", "list=v3"], BAD_PARAM), (["new", "nodes=1", "share.text=yes"], BAD_PARAM),
             (["extend", "nodes=1"], BAD_PARAM), (["release"], BAD_PARAM), (["cancel"], BAD_PARAM),
             (["extend", "nodes=1", "id=a77"], NOT_FOUND), (["extend", "nodes=1", "req=none"], NOT_FOUND),
             (["release", "id=a77"], NOT_FOUND), (["release", "list=v9"], NOT_FOUND), (["cancel", "req=none"], NOT_FOUND),
