@@ -36,7 +36,9 @@ static const Word kWords[] = {
     {"warn", "pmix.alloc.wtmo", PMIX_UINT32},
     {"key", TIDE_SCHEDULER_KEY, PMIX_STRING},
     {"mapby", PMIX_MAPBY, PMIX_STRING},
-    {"host", PMIX_HOST, PMIX_STRING},             {"stdout", PMIX_FWD_STDOUT, PMIX_BOOL},
+    {"host", PMIX_HOST, PMIX_STRING},
+    {"stdout", PMIX_FWD_STDOUT, PMIX_BOOL},
+    {"nohup", PMIX_NOHUP, PMIX_BOOL},
 };
 
 static inline Word word_of(const char* name) {

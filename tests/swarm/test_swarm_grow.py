@@ -7,13 +7,13 @@ import time
 
 import pytest
 
+from asking import FAILED, FAILED_TO_LAUNCH, SUCCESS, Asker
 from dvm import BIN
 from growing import DONE, UNDONE, done, in_phase, kinds, nodes, tide
 from load import check_tree
 from machines import WRONG_PRTED, write_program
 from swarm_dvm import FAST, HEAD_NODE, everywhere, spoil
 from swarm_growing import TURNED_AWAY_S, assert_has, left_on
-from test_allocation import FAILED, FAILED_TO_LAUNCH, SUCCESS, Asker
 from test_pmix import info
 
 PROGRAMS = BIN.parent / "tests" / "programs"
