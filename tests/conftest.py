@@ -180,6 +180,16 @@ def ranks(tmp_path):
     _end_all(started)
 
 
+@pytest.fixture
+def asker(tool, ranks):
+    """A function (dvm, "tool" or "process", where) → a tool, or the one process of a job, that asks as it is told."""
+
+    def make(dvm, who, at):
+        return tool(dvm, at) if who == "tool" else ranks(dvm, 1, "--host", at)[0]
+
+    return make
+
+
 def _end_all(processes):
     for process in processes:
         process.kill()

@@ -90,10 +90,7 @@ class Jobs:
 
     def nodes(self, nspace):
         """Where its processes run."""
-        shown = self._dvm.tool("tide", "ps", number_of(nspace), "--json")
-        if shown.returncode != 0:
-            return []
-        return sorted(one["node"] for one in json.loads(shown.stdout)["processes"] if one["state"].endswith("RUNNING"))
+        return sorted(one["node"] for one in processes(self._dvm, nspace))
 
     def end(self, nspace):
         """Lets it go, and waits for its end, which has to be a good one."""
@@ -104,8 +101,15 @@ class Jobs:
         return ended(self._dvm, nspace)["exit_status"]
 
 
-def number_of(nspace):
-    return int(nspace.rsplit("@", 1)[1])
+def processes(dvm, nspace):
+    """Those of a job that run, as tide ps --json has them."""
+    shown = dvm.tool("tide", "ps", nspace.rsplit("@", 1)[1], "--json")
+    return [one for one in json.loads(shown.stdout)["processes"] if one["state"].endswith(("RUNNING", "REGISTERED"))] if shown.returncode == 0 else []
+
+
+def pids(dvm, nspace):
+    """{rank: pid} of those."""
+    return {one["rank"]: one["pid"] for one in processes(dvm, nspace)}
 
 
 def ended(dvm, nspace):

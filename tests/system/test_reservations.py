@@ -11,16 +11,6 @@ WHERE = {"tool": ["head", "v2"], "process": ["v1", "v2"]}  # the head hosts no p
 EVERYWHERE = [(who, at) for who, places in WHERE.items() for at in places]
 
 
-@pytest.fixture
-def asker(tool, ranks):
-    """A function (dvm, who, at) → a tool or a process of a job there."""
-
-    def make(dvm, who, at):
-        return tool(dvm, at) if who == "tool" else ranks(dvm, 1, "--host", at)[0]
-
-    return make
-
-
 # ---- the decision table ----
 
 # what it says of target and share: (who owns it, whether it is reserved), or how it is refused
