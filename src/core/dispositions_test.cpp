@@ -109,9 +109,8 @@ TEST_F(Disposed, WhoWasThereBeforeAndWhoIsAimedAtItCount) {
   detach_tool(1, kTool);
   ends(before);
   EXPECT_FALSE(is_over(id));
-  for (const auto rank : launched_on(submitted)) {
-    rig.ended(rank, static_cast<std::uint32_t>(rig.head.jobs().submitted()), {0});
-  }
+  running(submitted);
+  ends(aimed_at_it);
   EXPECT_TRUE(is_over(id));
   EXPECT_FALSE(leaves(3));
 }
@@ -237,6 +236,7 @@ TEST_F(Disposed, ASchedulerOwnsEverySession) {
   const auto id = grown(wants(AllocationRequest::NEW, 1));
   const auto aimed_there = spawn(proc_name("other", 0), aimed(at({id})), kKey);
   EXPECT_EQ(launched_on(aimed_there), (Ranks{3}));
+  running(aimed_there);
   EXPECT_EQ(code_of(spawn(proc_name("other", 0), aimed(at({id})), "wrong")),
             ErrorCode::kPermissionDenied);
   const auto more = ask(by_scheduler(about(wants(AllocationRequest::EXTEND, 1), id)), "other");
@@ -256,13 +256,12 @@ TEST_F(Disposed, WhatASchedulerPushesIsEverybodys) {
   EXPECT_EQ(find(id)->owner, "other");
 }
 
-TEST_F(Disposed, WithoutAKeyNobodyIsTheScheduler) {
-  Allocations usual;
-  EXPECT_EQ(code_of(usual.ask(by_scheduler(wants(AllocationRequest::NEW, 1), ""))),
-            ErrorCode::kInternal)
-      << "asked for like by anybody: not answered yet";
-  EXPECT_EQ(code_of(usual.ask(by_scheduler(wants(AllocationRequest::NEW, 1)))),
+TEST_F(Allocations, WithoutAKeyNobodyIsTheScheduler) {
+  EXPECT_EQ(code_of(ask(by_scheduler(wants(AllocationRequest::NEW, 1)))),
             ErrorCode::kPermissionDenied);
+  EXPECT_THAT(all_of<AskForNodes>(ask(by_scheduler(wants(AllocationRequest::NEW, 1), ""))),
+              SizeIs(1))
+      << "without one it is asked for as by anybody";
 }
 
 // ---- time ----

@@ -556,6 +556,7 @@ std::vector<Sample> catalogue_samples() {
   add_elastic(page);
   add_campaigns(page);
   add_reserving(page);
+  add_reservations(page);
   return page.take();
 }
 

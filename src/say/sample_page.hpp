@@ -33,5 +33,7 @@ void add_elastic(Page& page);
 void add_campaigns(Page& page);
 // Of say/reserving.hpp.
 void add_reserving(Page& page);
+// Of say/reservations.hpp.
+void add_reservations(Page& page);
 
 }  // namespace tide::say

@@ -280,6 +280,24 @@ def test_a_leaving_daemon_takes_leave_of_its_tools(elastic, tool):
     assert not stays.events() and len(near.events()) == 1
 
 
+# row:C3 row:S15
+@pytest.mark.parametrize("at", ["head", "v2"])
+def test_a_shrink_that_cannot_be_ordered_is_told_with_its_cause(elastic, tool, at):
+    """Also to a tool at a daemon that was to leave: it stays."""
+    dvm = elastic(nodes=3, failpoint="core.order_to_leave:fail")
+    before = dvm.daemon_pids()
+    asker, other = tool(dvm, at), tool(dvm, "v1")
+    status, facts = asker.ask("less", "release", "list=v2,v3", "req=mine")
+    assert (status, facts["req"], facts["complete"]) == (SUCCESS, "mine", "0")
+    assert asker.event() == (FAILED, {"id": facts["id"], "req": "mine", "cause": OUT_OF_RESOURCE})
+    assert not dvm.status()["campaigns"], "the fence is down by then"
+    assert dvm.daemon_pids() == before and {node["state"] for node in dvm.status()["nodes"]} == {"up"}
+    assert where(dvm, 3) == ["v1", "v2", "v3"]
+    asker.end()
+    other.end()
+    assert len(asker.events()) == 1 and not other.events()
+
+
 # row:C7 row:E14
 def test_a_grow_and_a_shrink_from_two_tools_at_once(elastic, tool):
     dvm = elastic(nodes=3, failpoint=HELD)
