@@ -5,7 +5,7 @@ import pytest
 from asking import BAD_PARAM, NO_PERMISSIONS, NOT_FOUND, NOT_SUPPORTED, SUCCESS
 from dvm import wait_until
 from growing import done, nodes, settled, tide, where
-from reserving import Jobs, allocation, free_all, is_over, news, reserve, sessions, state
+from reserving import allocation, free_all, is_over, news, reserve, sessions, state
 
 WHERE = {"tool": ["head", "v2"], "process": ["v1", "v2"]}  # the head hosts no process
 EVERYWHERE = [(who, at) for who, places in WHERE.items() for at in places]
