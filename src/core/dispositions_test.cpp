@@ -323,7 +323,7 @@ TEST_F(Warned, AnExtensionInAnswerKeepsTheNodes) {
   ASSERT_THAT(asked, SizeIs(1));
   const auto actions = rig.on(TimeGranted{asked[0].ask, 60'000});
   EXPECT_TRUE(answers(actions).at(0).allocation().complete());
-  EXPECT_THAT(told(actions), IsEmpty()) << "row:C5";
+  EXPECT_THAT(told(actions), IsEmpty()) << "it has been answered";
   passes(10'000);
   EXPECT_FALSE(leaves(3));
   passes(50'000);

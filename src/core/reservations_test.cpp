@@ -158,7 +158,7 @@ TEST_F(Owned, JobsSeeTheUnionOfWhatTheyAreAimedAt) {
   EXPECT_EQ(launched_on(usual), (Ranks{2})) << "a tool's job is one of the default session";
 }
 
-// row:R1
+// row:R1 row:R6
 TEST_F(Owned, AJobThatAProcessSpawnsIsWhereItsParentIs) {
   const auto id = reserve(wants(AllocationRequest::NEW, 0, {"v1"}));
   const auto parent = running(spawn(proc_name(kTool, 0), aimed(at({id}))));
@@ -166,7 +166,7 @@ TEST_F(Owned, AJobThatAProcessSpawnsIsWhereItsParentIs) {
   EXPECT_EQ(launched_on(heir), (Ranks{1}));
   finish(heir);
   const auto apart = spawn(proc_name(parent, 0), aimed(at({}, true)));
-  EXPECT_EQ(launched_on(apart), (Ranks{2})) << "row:R6 the sentinel means the default session";
+  EXPECT_EQ(launched_on(apart), (Ranks{2})) << "the sentinel means the default session";
   finish(apart);
   EXPECT_EQ(code_of(ask(about(wants(AllocationRequest::RELEASE, 0), id))), ErrorCode::kOk);
   EXPECT_EQ(launched_on(spawn(proc_name(parent, 0), on_node("v2"))), (Ranks{2}))

@@ -18,10 +18,11 @@ namespace {
 using wire::AllocationRequest;
 
 class ReservationKeys : public ::testing::Test {
- protected:
-  ReservationKeys() { PMIX_APP_CONSTRUCT(&app_); }
+ public:
   ~ReservationKeys() override { PMIX_APP_DESTRUCT(&app_); }
 
+ protected:
+  ReservationKeys() { PMIX_APP_CONSTRUCT(&app_); }
   void add(const char* key, const void* value, pmix_data_type_t type, bool required = false) {
     pmix_info_t info{};
     PMIX_INFO_LOAD(&info, key, value, type);
