@@ -1,11 +1,11 @@
 // ensemble URI NODES SECONDS MEMBERS MEMBER LAST: a workflow with nodes of its own.
 //
 // A tool, that is a program which is no job of the DVM: it attaches to it from outside. It reserves
-// NODES nodes for SECONDS seconds and runs the command MEMBER there MEMBERS times, as many at once as
-// there are nodes; nobody else's jobs get there meanwhile. When it is warned that the time is nearly over
-// and members are left, it asks for as much time again. At the end it starts the command LAST on
-// the same nodes and goes home: the nodes are for LAST as long as that runs, and go back when it
-// ends.
+// NODES nodes for SECONDS seconds and runs the command MEMBER there MEMBERS times, as many at once
+// as there are nodes; nobody else's jobs get there meanwhile. When it is warned that the time is
+// nearly over and members are left, it asks for as much time again. At the end it starts the
+// command LAST on the same nodes and goes home: the nodes are for LAST as long as that runs, and go
+// back when it ends.
 //
 // Copy it: replace main() by your own workflow. What is said to the DVM is in part 2, what the DVM
 // says in part 1; all of it is plain PMIx. README.md beside this file says how to build and run it,
@@ -261,7 +261,6 @@ bool run_members(const std::string& command, int count, std::uint64_t at_once,
                  const std::string& allocation) {
   std::list<std::string> running;
   bool all_well = true;
-  members_left = count;
   for (int started = 0; members_left > 0;) {
     while (started < count && running.size() < at_once) {
       ++started;
@@ -309,6 +308,7 @@ int main(int argc, char** argv) {
   listen({PMIX_DVM_IS_READY, PMIX_ERR_DVM_MOD}, on_news);
   listen({PMIX_EVENT_JOB_END}, on_news);
   listen({PMIX_ALLOC_TIMEOUT_WARNING}, on_warning);
+  members_left = members;  // also when the warning comes before the first of them has started
   const std::string allocation = reserve(nodes);
   const bool all_well = run_members(argv[5], members, nodes, allocation);
   say("all " + std::to_string(members) + " members have ended");

@@ -112,6 +112,21 @@ def test_a_job_that_is_killed_has_ended(elastic, ranks, inheritance):
 
 
 # row:R12
+@pytest.mark.parametrize("inheritance", DISPOSITIONS)
+@pytest.mark.parametrize("who", ["tool", "process"])
+def test_an_owner_whose_node_is_lost_has_ended(elastic, asker, who, inheritance):
+    goes, _ = DISPOSITIONS[inheritance]
+    dvm = elastic(nodes=3, pool=1, slots=2)
+    owner = asker(dvm, who, "v2")
+    mine = reserve(owner, *words_for(inheritance, "list=v3,v4"))
+    dvm.kill_daemon("v2")
+    wait_until(lambda: is_over(dvm, mine), what="the allocation has ended")
+    settled(dvm)
+    assert sessions(dvm) == {"v1": None, "v3": None, **({} if goes else {"v4": None})}
+    assert news(dvm, mine) == ["made", "ended"]
+
+
+# row:R12
 def test_a_job_of_which_one_process_has_ended_lives(elastic, ranks):
     dvm = elastic(nodes=3, pool=0)
     first, second = ranks(dvm, 2, "--host", "v1,v2")

@@ -131,7 +131,7 @@ def test_ensemble_runs_on_nodes_of_its_own_extends_them_and_leaves_them_to_its_l
     dvm = elastic(nodes=1, pool=2)
     before = Before(dvm)
     members, last = (Gate(dvm.tmpdir / name) for name in ("members", "last"))
-    tool = start_ensemble(dvm, 2, 2, 3, f"echo $MEMBER on $TIDE_NODE; {members.wait_command()}", last.wait_command())
+    tool = start_ensemble(dvm, 2, 4, 3, f"echo $MEMBER on $TIDE_NODE; {members.wait_command()}", last.wait_command())
     wait_until(lambda: running(dvm) == 2, what="two members run")
     assert sessions(dvm) == {"v1": None, "v2": "a1", "v3": "a1"}
     assert where(dvm, 1) == ["v1"] and dvm.run("-n", "2", "true").returncode != 0, "others do not see its nodes"
@@ -145,7 +145,7 @@ def test_ensemble_runs_on_nodes_of_its_own_extends_them_and_leaves_them_to_its_l
     said = dvm.finish(tool)
     assert said.returncode == 0, said.stderr
     lines = said.stdout.splitlines()
-    assert lines[0] == "reserved v2,v3 as a1" and "got 2 s more" in lines, lines
+    assert lines[0] == "reserved v2,v3 as a1" and "got 4 s more" in lines, lines
     assert {"1 on v2", "2 on v3"} < set(lines) and {"3 on v2", "3 on v3"} & set(lines), lines
     assert lines[-2] == "all 3 members have ended" and lines[-1].startswith("a1 is left to "), lines
     assert sessions(dvm) == {"v1": None, "v2": "a1", "v3": "a1"} and running(dvm) == 1

@@ -87,7 +87,7 @@ def test_what_is_lacking_is_as_it_is_said_and_all_else_holds(keyless, tool, rank
 def test_a_time_ends_with_or_without_a_warning(keyless, tool):
     dvm, lacks = keyless
     me = tool(dvm, "v1")
-    mine = reserve_anyhow(dvm, me, "nodes=1", "time=2", "warn=1")
+    mine = reserve_anyhow(dvm, me, "nodes=1", "time=3", "warn=2")
     wait_until(lambda: is_over(dvm, mine), limit_s=20, what="its time is over")
     settled(dvm)
     assert nodes(dvm) == ["v1", "v2", "v3"]

@@ -99,6 +99,8 @@ REFUSALS = [
     (BOTH, "new list=v2 inherit=0", NOT_SUPPORTED),
     (BOTH, "new nodes=1 inherit=255 share=true", NOT_SUPPORTED),
     (BOTH, "new list=v2 inherit.text=none", NOT_SUPPORTED),
+    (BOTH, "new list=v2 inherit.u32=2", NOT_SUPPORTED),
+    (BOTH, "extend list=v2 id=MINE inherit.u32=2", NOT_SUPPORTED),
     (BOTH, "extend list=v2 id=MINE inherit=77", NOT_SUPPORTED),
     (BOTH, "extend inherit=5 id=MINE", NOT_SUPPORTED),
     # what the table says nothing of

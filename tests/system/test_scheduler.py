@@ -177,10 +177,10 @@ def until_after(dvm, age_ms):
 def test_a_lease_of_the_pool_is_warned_of_and_ends(elastic, asker, tool, who, at):
     dvm = elastic(nodes=2, pool=1, slots=2)
     me, other = asker(dvm, who, at), tool(dvm, at)
-    mine = reserve(me, "nodes=1", "time=2", "warn=1", "req=mine")
+    mine = reserve(me, "nodes=1", "time=3", "warn=2", "req=mine")
     wait_until(lambda: len(me.events()) == 2, what="it is warned")
     code, facts = me.events()[1]
-    assert (code, facts) == (WARNING, {"id": mine, "req": "mine", "left": "1"})
+    assert (code, facts) == (WARNING, {"id": mine, "req": "mine", "left": "2"})
     assert sessions(dvm) == {"v1": None, "v2": None, "v3": mine}, "it changes nothing by itself"
     wait_until(lambda: is_over(dvm, mine), what="its time is over")
     settled(dvm)
@@ -210,8 +210,8 @@ def test_an_extension_in_the_handler_keeps_the_nodes(elastic, asker, who, at):
 def test_an_extension_may_ask_for_another_warning(elastic, tool):
     dvm = elastic(nodes=1, pool=1)
     me = tool(dvm, "v1")
-    me.order("answer onwarn extend time=1 warn=1")
-    mine = reserve(me, "nodes=1", "time=2", "warn=1")
+    me.order("answer onwarn extend time=2 warn=2")
+    mine = reserve(me, "nodes=1", "time=3", "warn=2")
     wait_until(lambda: is_over(dvm, mine), limit_s=20, what="it ends, because the second warning is not answered")
     assert [code for code, _ in me.events()][1:] == [WARNING, WARNING]
     assert kinds(dvm, "lease") == ["lease-warning", "lease-extended", "lease-warning", "lease-ended"]
