@@ -253,6 +253,16 @@ TEST_F(Owned, WhatIsSharedIsNoTarget) {
   EXPECT_EQ(code_of(spawn(proc_name(kTool, 0), aimed(at({id})))), ErrorCode::kNotFound);
 }
 
+// Also those on nodes that it did not bring.
+TEST_F(Owned, WhatIsToldOfAReservationHasTheJobsOnAllItsNodes) {
+  const auto id = reserve(wants(AllocationRequest::NEW, 0, {"v1"}));
+  job(aimed(at({id})));
+  job(on_node("v2"));
+  const auto report = rig.head.elastic().explain_allocation(id);
+  ASSERT_TRUE(report);
+  EXPECT_THAT(report->jobs(), ElementsAre(1U));
+}
+
 // row:R11 a held job that was aimed at what is over goes nowhere else
 TEST_F(Owned, AHeldJobWhoseReservationEndsIsNotPutElsewhere) {
   const auto id = reserve(wants(AllocationRequest::NEW, 0, {"v2"}));

@@ -7,7 +7,7 @@
  *                                    inherit=none|child|default|child_default|NUMBER
  *   NAME spawn [target=A,B] [n=COUNT] [WORD...] -- PROGRAM [ARGUMENT...]
  *                                    a job in these allocations, of which "default" is the default
- *                                    session; other words: key= mapby= host= stdout=
+ *                                    session; other words: key= mapby= host= stdout= nohup=
  *   NAME warn id= left= [key=]       tells the DVM that an allocation ends in so many seconds
  *   NAME onwarn DIRECTIVE [WORD...]  a request that waits for the next warning, and is made by its
  *                                    handler for the allocation that it is about

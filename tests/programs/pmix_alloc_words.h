@@ -38,6 +38,7 @@ static const Word kWords[] = {
     {"mapby", PMIX_MAPBY, PMIX_STRING},
     {"host", PMIX_HOST, PMIX_STRING},
     {"stdout", PMIX_FWD_STDOUT, PMIX_BOOL},
+    {"nohup", PMIX_NOHUP, PMIX_BOOL},
 };
 
 static inline Word word_of(const char* name) {

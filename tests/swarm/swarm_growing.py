@@ -3,10 +3,10 @@
 import subprocess
 import time
 
+from asking import Asker
 from dvm import BIN, POLL_S, TIME_SCALE
 from growing import nodes
 from swarm_dvm import HEAD_NODE, SLOTS, SwarmDvm, everywhere
-from test_allocation import Asker
 from test_pmix import info
 
 PROGRAMS = BIN.parent / "tests" / "programs"

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from asking import FAILED, FAILED_TO_LAUNCH, SUCCESS
 from dvm import BIN
 from growing import (DONE, UNDONE, begin, done, ended, in_phase, kinds, nodes, parked, phases, ran_on, release,
                      submit_parked, tide)
@@ -13,7 +14,6 @@ from load import check_tree
 from machines import WRONG_PRTED, write_program
 from swarm_dvm import FAST, MARGIN_S, SILENCE_S, everywhere, spoil
 from swarm_growing import TURNED_AWAY_S, ask_as_a_tool, assert_has, left_on
-from test_allocation import FAILED, FAILED_TO_LAUNCH, SUCCESS
 
 WAYS = {"tree": {}, "flat": {"plm_ssh_no_tree_spawn": 1}}
 AGENT = "/tmp/tide-agent"  # on each node, which may have another one, or none

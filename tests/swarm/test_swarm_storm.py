@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from asking import FAILED, READY, SUCCESS
 from dvm import wait_until
 from growing import DONE, begin, in_phase, kinds, release
 from load import check_tree
@@ -13,7 +14,6 @@ from storm_plan import COMING, COSTLY, FIRST, LEAVING, Case, all_cases, some_cas
 from storm_seed import SEED
 from swarm_dvm import ALONE_S, FAST, MARGIN_S, SILENCE_S, everywhere
 from swarm_growing import ask_as_a_tool, seen_on
-from test_allocation import FAILED, READY, SUCCESS
 
 CASES_IN_SHORT = 7
 RADIX = 2
