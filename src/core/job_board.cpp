@@ -208,12 +208,33 @@ void JobBoard::allocate(Job& job) {
   check_hosts(job);
 }
 
+namespace {
+
+// To a job a node of another session is not there; to whoever named it, it is.
+std::optional<std::string> named_elsewhere(const wire::JobSpec& spec, const Roster& roster,
+                                           const std::set<std::string>& sessions) {
+  for (const auto& app : spec.apps()) {
+    for (const auto* hosts : {&app.hostfile(), &app.hosts()}) {
+      for (const auto& host : *hosts) {
+        const Node* node = host.excluded() ? nullptr : roster.find(host.node());
+        if (node == nullptr || !node->is_up() || sessions.contains(node->session)) continue;
+        return say::node_is_of_another_session(node->name, node->session);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 void JobBoard::check_hosts(Job& job) {
   if (names_hosts(job.spec)) {
     wire::JobSpec chosen = job.spec;
     const auto there = choose_nodes(chosen, nodes_to_map(job), Suspects::kAlways);
     if (!there) {
-      return fail(job, JobState::kAllocFailed, kExitMapFailed, there.error().message, 0);
+      return fail(
+          job, JobState::kAllocFailed, kExitMapFailed,
+          named_elsewhere(job.spec, roster_, sessions_of(job)).value_or(there.error().message), 0);
     }
   }
   go(job, JobState::kAllocationComplete, "the DVM's nodes");

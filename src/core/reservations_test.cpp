@@ -158,6 +158,21 @@ TEST_F(Owned, JobsSeeTheUnionOfWhatTheyAreAimedAt) {
   EXPECT_EQ(launched_on(usual), (Ranks{2})) << "a tool's job is one of the default session";
 }
 
+// row:R7 that it does not see the node does not mean that it is not there
+TEST_F(Owned, WhoNamesANodeOfAnotherSessionIsToldSo) {
+  const auto id = reserve(wants(AllocationRequest::NEW, 0, {"v1"}));
+  const auto told = [this](const wire::JobSpec& spec) {
+    rig.seen.clear();
+    rig.submit(kUser, spec);
+    return endings(rig.seen).at(0).messages(0);
+  };
+  EXPECT_THAT(told(on_node("v1")), HasSubstr("'v1' is reserved, and the job is not aimed at that"));
+  auto elsewhere = on_node("v2");
+  *elsewhere.mutable_targets() = at({id});
+  EXPECT_THAT(told(elsewhere), HasSubstr("'v2' is in the default session"));
+  EXPECT_THAT(told(on_node("v9")), HasSubstr("'v9' is not in this DVM"));
+}
+
 // row:R1 row:R6
 TEST_F(Owned, AJobThatAProcessSpawnsIsWhereItsParentIs) {
   const auto id = reserve(wants(AllocationRequest::NEW, 0, {"v1"}));

@@ -30,6 +30,8 @@ void add_reservations(Page& page) {
   SAMPLE(no_such_reservation, "a7", true);
   SAMPLE(reservation_of_others, "a7");
   SAMPLE(reservations_are_over);
+  SAMPLE(node_is_of_another_session, "v3", "a7");
+  SAMPLE(node_is_of_another_session, "v1", "");
   SAMPLE(target_by_process);
   SAMPLE(no_such_owner, "tide-vm-6655-e451885e@99");
   SAMPLE(not_the_scheduler);

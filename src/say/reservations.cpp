@@ -25,6 +25,17 @@ Error reservation_of_others(std::string_view id) {
                            quoted(id))};
 }
 
+std::string node_is_of_another_session(std::string_view node, std::string_view reservation) {
+  if (reservation.empty()) {
+    return fmt::format(
+        "node {} is in the default session, and the job is aimed at reservations alone{}--target "
+        "ID,default",
+        quoted(node), kTry);
+  }
+  return fmt::format("node {} is reserved, and the job is not aimed at that{}--target {}",
+                     quoted(node), kTry, reservation);
+}
+
 std::string reservations_are_over() {
   return "the reservation that the job was aimed at is over";
 }

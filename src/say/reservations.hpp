@@ -16,6 +16,8 @@ Error no_such_reservation(std::string_view id, bool shared);
 Error reservation_of_others(std::string_view id);
 // To a job that was held: what it was aimed at is over.
 std::string reservations_are_over();
+// It was named, and is in this reservation, or (none) in the default session.
+std::string node_is_of_another_session(std::string_view node, std::string_view reservation);
 
 // ---- to whoever asks for one ----
 Error target_by_process();

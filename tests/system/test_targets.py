@@ -161,7 +161,11 @@ def test_commands_aim_at_several_and_at_the_default_session(make_dvm, tool):
     assert ran(dvm, "--target", f"{one},{two}", n=2) == ["v1", "v2"]
     assert ran(dvm, "--target", f"{one},default", n=3) == ["v1", "v3", "v4"]
     assert ran(dvm, "--target", "default", n=2) == ["v3", "v4"]
-    assert dvm.run("--target", one, "-n", "2", "true").returncode != 0
+    assert dvm.run("--target", one, "-n", "2", "true").returncode == NO_PLACE
+    for target, node, words in (("default", "v2", f"node 'v2' is reserved, and the job is not aimed at that\n  try: --target {two}"),
+                                (one, "v3", "node 'v3' is in the default session")):
+        said = dvm.run("--target", target, "--host", node, "-n", "1", "true")
+        assert said.returncode == NO_PLACE and words in said.stderr, said.stderr
 
 
 # ---- held ----
