@@ -256,8 +256,14 @@ TEST_F(Disposed, WhatASchedulerPushesIsEverybodys) {
   EXPECT_EQ(find(id)->owner, "other");
 }
 
+// Of a DVM that has no key.
+class WithoutKey : public Allocations {
+ private:
+  void TestBody() override {}
+};
+
 TEST_F(Disposed, WithoutAKeyNobodyIsTheScheduler) {
-  Allocations usual;
+  WithoutKey usual;
   EXPECT_EQ(code_of(usual.ask(by_scheduler(wants(AllocationRequest::NEW, 1), ""))),
             ErrorCode::kInternal)
       << "asked for like by anybody: not answered yet";
