@@ -149,6 +149,11 @@ class JobBoard final : public JobServices, private FileDeskListener {
     std::set<Rank> mapped{};  // where it has processes, or is going to
     std::size_t processes = 0;
     std::optional<JobId> parent{};  // that spawned it, if that has not been forgotten
+    std::string nspace{};
+    std::string spawner{};             // its namespace; empty: a client submitted it
+    std::set<std::string> sessions{};  // whose nodes it may use
+    bool launched = false;
+    bool recoverable = false;
   };
   [[nodiscard]] std::optional<Glance> glance(JobId id) const;
 

@@ -122,7 +122,13 @@ std::optional<JobBoard::Glance> JobBoard::glance(JobId id) const {
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) return std::nullopt;
   const Job& job = found->second;
-  Glance out{.state = job.state, .processes = job.procs.size()};
+  Glance out{.state = job.state,
+             .processes = job.procs.size(),
+             .nspace = job.nspace,
+             .spawner = job.parent.nspace(),
+             .sessions = job.sessions,
+             .launched = job.scattered,
+             .recoverable = job.spec.runtime().recoverable()};
   for (const auto& [rank, share] : job.shares) out.mapped.insert(rank);
   if (const Job* parent = find_nspace(job.parent.nspace())) out.parent = parent->id;
   return out;
