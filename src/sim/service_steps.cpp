@@ -325,6 +325,7 @@ bool Services::spawn(const Moment& moment) {
   Chance chance = Chance(moment.step.draw).of(kChildPurpose);
   const JobPlan plan = child_plan(moment.job.plan, chance);
   const auto correlation = note_spawn(plan, moment.who);
+  children_.erase(moment.who);  // if this one is refused there is nobody to connect with
   wire::ServiceRequest request;
   *request.mutable_who() = name_of(moment.who);
   describe(plan, *request.mutable_spawn()->mutable_job());

@@ -341,6 +341,7 @@ void SessionChecks::check_accepted(const SessionSight& now) const {
     const auto after = now.nodes.find(rank);
     const bool moved = after == now.nodes.end() || after->second.session != node.session;
     if (node.session.empty() || !moved || owns(request, node.session, *before_)) continue;
+    if (is_disowned(node.session)) continue;
     broken(kPromise, fmt::format("rank {} by {}", rank.value(), request.who));
   }
 }

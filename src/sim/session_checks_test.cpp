@@ -175,7 +175,9 @@ TEST(SessionChecks, NoticeOwnersThatAreNone) {
   other.allocations.at("a1").owner = "other";
   EXPECT_EQ(broken_by({empty(), other}), "who was meant owns it");
   const auto usual = born(reserved(), "sim@1", job_in({""}, kTool));
-  EXPECT_EQ(broken_by({empty(), reserved(), usual, launched(usual, "sim@1")}),
+  auto stranger = launched(usual, "sim@1");
+  stranger.jobs.at("sim@1").mapped = {Rank(1)};
+  EXPECT_EQ(broken_by({empty(), reserved(), usual, stranger}),
             "owners are the owning namespace and who was launched into it");
   const auto aimed = born(reserved(), "sim@1", job_in({"a1"}, kTool), {"a1"});
   auto forgotten = launched(aimed, "sim@1");
