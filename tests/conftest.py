@@ -11,6 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "system"))
 
+from asking import start_ranks, start_tool  # noqa: E402
 from dvm import TIME_SCALE, Dvm, live_dvms  # noqa: E402
 
 TEST_LIMIT_S = 60
@@ -146,3 +147,50 @@ def shared_dvm():
         yield dvm.up()
     finally:
         dvm.close()
+
+
+@pytest.fixture
+def tool(tmp_path):
+    """A function (dvm, where) → a tool that is attached to the head or to a daemon, and asks for nodes as it is told."""
+    started = []
+
+    def make(dvm, at="head"):
+        asker = start_tool(dvm, at, tmp_path / f"tool{len(started)}")
+        started.append(asker.process)
+        asker.heard("ready ")
+        return asker
+
+    yield make
+    _end_all(started)
+
+
+@pytest.fixture
+def ranks(tmp_path):
+    """A function (dvm, n, options of prun…) → the ranks of a job, one on each node, that ask for nodes as they are told."""
+    started = []
+
+    def make(dvm, n, *options):
+        all_ranks = start_ranks(dvm, n, options, tmp_path / f"job{len(started)}")
+        started.append(all_ranks[0].process)
+        for one in all_ranks:
+            one.heard("ready ")
+        return all_ranks
+
+    yield make
+    _end_all(started)
+
+
+@pytest.fixture
+def asker(tool, ranks):
+    """A function (dvm, "tool" or "process", where) → a tool, or the one process of a job, that asks as it is told."""
+
+    def make(dvm, who, at):
+        return tool(dvm, at) if who == "tool" else ranks(dvm, 1, "--host", at)[0]
+
+    return make
+
+
+def _end_all(processes):
+    for process in processes:
+        process.kill()
+        process.wait(timeout=30)

@@ -77,6 +77,6 @@
    request, and no event follows */
 #define TIDE_ALLOC_COMPLETE "tide.alloc.complete"
 
-/* (char*) with requests, spawns and warnings: what proves that they are the scheduler's, the contents
-   of the file that the DVM was told of by the parameter tide_scheduler_key_file */
+/* (char*) with requests, spawns and warnings: what proves that they are the scheduler's, the
+   contents of the file that the DVM was told of by the parameter tide_scheduler_key_file */
 #define TIDE_SCHEDULER_KEY "tide.sched.key"

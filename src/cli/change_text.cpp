@@ -1,7 +1,6 @@
 #include "cli/change_text.hpp"
 
 #include <ranges>
-#include <set>
 #include <string_view>
 #include <vector>
 
@@ -21,12 +20,6 @@ std::vector<std::string> list_of(const Names& names) {
 template <class Names>
 std::string listed(const Names& names) {
   return names.empty() ? "-" : say::name_list(list_of(names));
-}
-
-std::string jobs_listed(const google::protobuf::RepeatedField<std::uint32_t>& jobs) {
-  std::vector<std::string> list;
-  for (const std::uint32_t job : jobs) list.push_back(std::to_string(job));
-  return say::name_list(list);
 }
 
 std::string since_text(std::uint64_t at_ms, std::uint64_t now_ms) {
@@ -81,15 +74,13 @@ std::string points_text(const wire::ChangeReport& report) {
   return failures + waits;
 }
 
-std::string lease_text(const wire::LeaseStatus& lease) {
-  std::string text = short_age(lease.left_ms()) + " left";
-  if (lease.warn_ms() > 0) {
-    text += lease.warned() ? ", warned" : ", warns " + short_age(lease.warn_ms()) + " before";
-  }
-  return text;
-}
-
 }  // namespace
+
+std::string jobs_listed(const google::protobuf::RepeatedField<std::uint32_t>& jobs) {
+  std::vector<std::string> list;
+  for (const std::uint32_t job : jobs) list.push_back(std::to_string(job));
+  return say::name_list(list);
+}
 
 std::string change_report_text(const wire::ChangeReport& report, std::uint64_t now_ms) {
   const wire::CampaignStatus& change = report.campaign();
@@ -105,63 +96,6 @@ std::string change_report_text(const wire::ChangeReport& report, std::uint64_t n
   }
   if (!report.way().empty()) text += "way\n" + way_text(report, now_ms);
   return text;
-}
-
-std::vector<std::string> leaving_of(const wire::AllocationReport& report) {
-  std::set<std::string> leaving;
-  for (const wire::ChangeReport& change : report.changes()) {
-    if (change.ended() || !change.campaign().shrinks()) continue;
-    leaving.insert(change.campaign().nodes().begin(), change.campaign().nodes().end());
-  }
-  std::vector<std::string> out;
-  for (const std::string& node : report.allocation().nodes()) {
-    if (leaving.contains(node)) out.push_back(node);
-  }
-  for (const std::string& node : report.reserves()) {
-    if (leaving.contains(node)) out.push_back(node);
-  }
-  return out;
-}
-
-std::string allocation_report_text(const wire::AllocationReport& report, std::uint64_t now_ms) {
-  const wire::AllocationStatus& one = report.allocation();
-  std::string text = "allocation " + one_line(one.name()) + ": ";
-  if (!one.nodes().empty()) {
-    text += one_line(listed(one.nodes())) + ", granted by " + one_line(listed(one.managers()));
-  } else if (!report.there().empty()) {
-    text += one_line(say::brought_nothing(list_of(report.there())));
-  } else {
-    text += "none of its nodes is there";
-  }
-  text += "\n";
-  if (!report.reserves().empty()) {
-    text += "  " + one_line(say::reserves_what_was_there(list_of(report.reserves()))) + "\n";
-  }
-  if (const auto leaving = leaving_of(report); !leaving.empty()) {
-    text += "  " + one_line(say::nodes_are_leaving(leaving)) + "\n";
-  }
-  if (!one.nodes().empty()) {
-    text += one.has_lease() ? "  lease: " + lease_text(one.lease()) + "\n"
-                            : "  no lease: they stay until they are released\n";
-  }
-  if (!report.jobs().empty()) {
-    text += "jobs with processes there\n  " + jobs_listed(report.jobs()) + "\n";
-  }
-  for (const wire::ChangeReport& change : report.changes()) {
-    text += "\n" + change_report_text(change, now_ms);
-  }
-  return text;
-}
-
-std::string leases_text(const wire::StatusReply& status) {
-  TextTable table({"ALLOCATION", "LEASE", "NODES"});
-  bool any = false;
-  for (const wire::AllocationStatus& one : status.allocations()) {
-    if (!one.has_lease()) continue;
-    any = true;
-    table.add({one.name(), lease_text(one.lease()), listed(one.nodes())});
-  }
-  return any ? table.text() : "";
 }
 
 }  // namespace tide::cli

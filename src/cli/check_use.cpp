@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "base/run_directory.hpp"
+#include "cli/alloc_request.hpp"
 #include "cli/commands.hpp"
 #include "cli/dvm_choice.hpp"
 #include "cli/head_arguments.hpp"
@@ -25,6 +26,7 @@ Status check_operands(const CommandLine& line) {
     case Command::kOneShot:
     case Command::kParams:
     case Command::kLogs:
+    case Command::kAlloc:  // has words of its own
       return ok_status();
     case Command::kPs:
       if (operands.empty()) return ok_status();
@@ -97,12 +99,12 @@ Status check_values(const CommandLine& line) {
 }
 
 // Names for nodes that are there, for others also what --host says at a start.
-Status check_nodes(const CommandLine& line) {
+Status check_nodes(const CommandLine& line, bool there) {
   for (const GivenOption& given : line.apps.front().options) {
     if (given.option != Option::kHost) continue;
     const auto words = hosts::parse_host_list(given.value, given.spelling);
     if (!words) return words.error();
-    if (line.command == Command::kGrow) continue;
+    if (!there) continue;
     for (const hosts::HostWord& word : *words) {
       const bool plain = word.kind == hosts::HostWord::Kind::kName && !word.excluded &&
                          word.user.empty() && word.slots == 0;
@@ -133,7 +135,13 @@ Status check_change(const CommandLine& line) {
     return say::extend_by_what();
   }
   if (line.has(Option::kLeaseWarn) && !line.has(Option::kLeaseTime)) return say::warning_of_what();
-  return check_nodes(line);
+  return check_nodes(line, line.command != Command::kGrow);
+}
+
+Status check_allocation(const CommandLine& line) {
+  if (line.command != Command::kAlloc) return ok_status();
+  if (Status status = check_alloc(line); !status) return status;
+  return check_nodes(line, *alloc_word(line) == AllocWord::kRelease);
 }
 
 Status check_dvm(const CommandLine& line) {
@@ -157,6 +165,7 @@ Status check_use(const CommandLine& line) {
   if (Status status = check_values(line); !status) return status;
   if (Status status = check_hosts(line); !status) return status;
   if (Status status = check_change(line); !status) return status;
+  if (Status status = check_allocation(line); !status) return status;
   return check_dvm(line);
 }
 

@@ -16,15 +16,16 @@ struct Subcommand {
 };
 
 constexpr std::array kSubcommands = {
-    Subcommand{"up", Command::kUp},         Subcommand{"check", Command::kCheck},
-    Subcommand{"run", Command::kRun},       Subcommand{"status", Command::kStatus},
-    Subcommand{"jobs", Command::kJobs},     Subcommand{"explain", Command::kExplain},
-    Subcommand{"ps", Command::kPs},         Subcommand{"events", Command::kEvents},
-    Subcommand{"watch", Command::kWatch},   Subcommand{"kill", Command::kKill},
-    Subcommand{"grow", Command::kGrow},     Subcommand{"shrink", Command::kShrink},
-    Subcommand{"pool", Command::kPool},     Subcommand{"logs", Command::kLogs},
-    Subcommand{"params", Command::kParams}, Subcommand{"debug", Command::kDebug},
-    Subcommand{"down", Command::kDown},     Subcommand{"sim", Command::kSim},
+    Subcommand{"up", Command::kUp},       Subcommand{"check", Command::kCheck},
+    Subcommand{"run", Command::kRun},     Subcommand{"status", Command::kStatus},
+    Subcommand{"jobs", Command::kJobs},   Subcommand{"explain", Command::kExplain},
+    Subcommand{"ps", Command::kPs},       Subcommand{"events", Command::kEvents},
+    Subcommand{"watch", Command::kWatch}, Subcommand{"kill", Command::kKill},
+    Subcommand{"grow", Command::kGrow},   Subcommand{"shrink", Command::kShrink},
+    Subcommand{"pool", Command::kPool},   Subcommand{"alloc", Command::kAlloc},
+    Subcommand{"logs", Command::kLogs},   Subcommand{"params", Command::kParams},
+    Subcommand{"debug", Command::kDebug}, Subcommand{"down", Command::kDown},
+    Subcommand{"sim", Command::kSim},
 };
 
 constexpr std::array kPrograms = {
@@ -207,6 +208,9 @@ class Parser {
 
   Status refuse(const OptionWord& parts) const {
     const UnbuiltOption* unbuilt = find_unbuilt_option(command_, parts.name);
+    if (unbuilt != nullptr && !unbuilt->never.empty()) {
+      return say::option_without_meaning(parts.spelling, unbuilt->never, unbuilt->alternative);
+    }
     if (unbuilt != nullptr) return say::unbuilt_option(parts.spelling, unbuilt->alternative);
     std::vector<std::string_view> names;
     for (const OptionRow& row : option_table()) {

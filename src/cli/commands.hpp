@@ -27,6 +27,7 @@ int kill_command(const ClientContext& context);
 int grow_command(const ClientContext& context);
 int shrink_command(const ClientContext& context);
 int pool_command(const ClientContext& context);
+int alloc_command(const ClientContext& context);
 int down_command(const ClientContext& context);
 int params_command(const ClientContext& context);
 int logs_command(const ClientContext& context);

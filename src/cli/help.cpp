@@ -51,6 +51,7 @@ constexpr std::array kCommands = {
         "  $ --add-host node7,node8:4 ./solver third.dat\n"
         "  $ -n 64 --map-by node:OVERSUBSCRIBE -x OMP_NUM_THREADS=1 ./a.out\n"
         "  $ -n 1 ./master : -n 7 ./worker\n"
+        "  $ --target a1,default ./solver fourth.dat\n"
         "  $ --timeout 5m --dvm night ./long\n"},
     CommandText{
         Command::kOneShot, "", "run a job in a DVM of its own",
@@ -152,6 +153,26 @@ constexpr std::array kCommands = {
         "show how it goes.\n",
         "  $ push --count 2\n"
         "  $ reclaim --host v3\n"},
+    CommandText{
+        Command::kAlloc, "alloc", "reserve nodes, and see what is reserved",
+        "new|extend|release|list|cancel NAME [option…]",
+        "new asks for an allocation: nodes of the pool, or nodes that the DVM has, which are\n"
+        "reserved for you, so that only jobs that are aimed at it run there (tide run --target),\n"
+        "or shared by all. It stays until it is released, its --time is over or the DVM ends.\n"
+        "extend gives it more nodes, or more time, or other terms. release ends it, or lets\n"
+        "single nodes go. list shows all there are. cancel takes back a request, by its\n"
+        "--request-id, that is not granted yet. Exit status as that of tide grow (--help\n"
+        "reservations).\n",
+        "  $ new --count 2 --wait\n"
+        "  $ new --host v1,v2 --request-id ensemble\n"
+        "  $ new --count 4 --time 30m --warn 5m --inherit none\n"
+        "  $ new --count 2 --share\n"
+        "  $ new --count 2 --target 3 --inherit child\n"
+        "  $ extend --alloc a1 --count 2 --wait\n"
+        "  $ extend --request-id ensemble --time 10m\n"
+        "  $ release --alloc a1 --wait\n"
+        "  $ list --json\n"
+        "  $ cancel ensemble\n"},
     CommandText{Command::kDown, "down", "end a DVM", "[--force] [--all] [option…]",
                 "Ends the DVM, its jobs and its daemons, and comes back when the head is gone.\n",
                 "  $\n"
@@ -229,6 +250,23 @@ constexpr std::array kTopics = {
         "the new ones included. If one can't be started none stays, and the job is not launched.\n"
         "See docs/elastic.md.\n\n"
         "Examples: --add-host node7 -n 8   --add-host node7 --host node7   --activate +n2\n"},
+    Topic{"reservations",
+          "A reservation is a set of nodes that only jobs see which are aimed at it. All other\n"
+          "nodes are the default session, where jobs run that say nothing.\n\n"
+          "  tide alloc new --count 2      nodes of the pool; answers with an id, such as a1\n"
+          "  tide alloc new --host v1,v2   nodes that the DVM has\n"
+          "  --target a1                   a job on the nodes of a1 and no others\n"
+          "  --target a1,a2                on those of both\n"
+          "  --target a1,default           on those of a1 and of the default session\n"
+          "  --alloc-refid NAME            on those of the one that was asked for as NAME\n\n"
+          "--inherit says what becomes of a reservation when its owner has ended:\n\n"
+          "  none            its nodes go back, also under jobs that run there\n"
+          "  child           they go back when all that comes of the owner has ended, too\n"
+          "  default         they join the default session (not given: this)\n"
+          "  child-default   the same when all that comes of the owner has ended, too\n\n"
+          "You are the owner of what you ask for by a command, and end with the DVM. See\n"
+          "docs/reservations.md.\n\n"
+          "Examples: tide alloc new --count 2 --wait   prun --alloc-id a1 -n 8 ./solver\n"},
     Topic{"output",
           "--output HOW,… says how the output of the processes is shown.\n\n"
           "  tag                      begin each line with [job,rank]<stream>:\n"
@@ -283,10 +321,10 @@ constexpr std::array kTopics = {
         "  120      a node or its daemon was lost under the job\n"
         "  121      no DVM to talk to, or the connection to it was lost\n"
         "  122      the job failed and no process gave a status\n"
-        "  3, 4, 5  of tide grow and tide shrink: refused; failed and undone; not known\n"
+        "  3, 4, 5  of tide grow, shrink and alloc: refused; failed and undone; not known\n"
         "  123      a file of the job could not be brought to a node\n"
         "  124      the job ran longer than --timeout, or its launch than --spawn-timeout, allows\n"
-        "  125      no place for the job: too few slots, no such node\n"
+        "  125      no place for the job: too few slots, no such node or reservation\n"
         "  126      the program was found and cannot be executed\n"
         "  127      the program was not found\n"},
     Topic{

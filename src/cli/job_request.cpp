@@ -2,6 +2,7 @@
 
 #include "cli/added_nodes.hpp"
 #include "cli/head_arguments.hpp"
+#include "cli/job_targets.hpp"
 #include "cli/runtime_options.hpp"
 #include "hosts/hostfile.hpp"
 #include "hosts/wire_words.hpp"
@@ -132,6 +133,11 @@ Status take_job_options(const CommandLine& line, JobRequest& request) {
   }
   request.job.set_merge_output(request.output.merge_stderr);
   if (Status status = take_added_nodes(line, request.job); !status) return status;
+  if (Status status = take_targets(line, request.job); !status) return status;
+  if (const GivenOption* given = line.find(Option::kTargetRequest)) {
+    if (given->value.empty()) return say::empty_value(given->spelling, "NAME");
+    request.target_request = given->value;
+  }
   if (Status status = take_time_limits(line, request.job); !status) return status;
   if (const GivenOption* given = line.find(Option::kStdin)) {
     Result<std::int32_t> rank = parse_stdin_rank(given->value);

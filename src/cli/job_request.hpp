@@ -18,6 +18,7 @@ namespace tide::cli {
 struct JobRequest {
   wire::JobSpec job;
   OutputStyle output;
+  std::string target_request;      // of the reservation it is aimed at; the DVM knows its id
   std::vector<std::string> files;  // paths of the files that the job brings
   std::set<int> forwarded_signals = usual_forwarded_signals();
   std::vector<std::string> warnings;  // one line each

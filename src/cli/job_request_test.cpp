@@ -139,6 +139,30 @@ TEST(MakeJobRequest, OldSpellingsMeanTheSame) {
   EXPECT_TRUE(request({"--merge-stderr-to-stdout", "a"})->output.merge_stderr);
 }
 
+TEST(MakeJobRequest, TargetsAreReservationsAndTheDefaultSession) {
+  EXPECT_FALSE(request({"p"})->job.has_targets()) << "not said is not the default session";
+  const auto made = request({"--target", "a1,a3,Default,a1", "p"});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_THAT(made->job.targets().allocations(), ElementsAre("a1", "a3"));
+  EXPECT_TRUE(made->job.targets().default_session());
+  const auto one = request({"--alloc-id", "a2", "--alloc-refid", "ensemble,2", "p"});
+  ASSERT_TRUE(one.ok()) << one.error().message;
+  EXPECT_THAT(one->job.targets().allocations(), ElementsAre("a2"));
+  EXPECT_FALSE(one->job.targets().default_session());
+  EXPECT_EQ(one->target_request, "ensemble,2") << "a name of any kind, and one";
+  const auto only_default = request({"--target", "default", "p"});
+  EXPECT_TRUE(only_default->job.has_targets());
+  EXPECT_THAT(only_default->job.targets().allocations(), ::testing::IsEmpty());
+  EXPECT_THAT(request({"--target", "a1,", "p"}).error().message,
+              HasSubstr("an entry without a name"));
+  EXPECT_THAT(request({"--target", "", "p"}).error().message, HasSubstr("without a name"));
+  EXPECT_THAT(request({"--alloc-refid", "", "p"}).error().message, HasSubstr("is empty"));
+  EXPECT_THAT(request({"--target", "a1", "--alloc-id", "a2", "p"}).error().message,
+              HasSubstr("the same option"));
+  EXPECT_THAT(request({"--session-id", "7", "p"}).error().message,
+              HasSubstr("sessions have no numbers here\n  try: --alloc-id"));
+}
+
 TEST(MakeJobRequest, Refusals) {
   EXPECT_THAT(request({"-n", "0", "a"}).error().message, HasSubstr("between 1"));
   EXPECT_THAT(request({"-n", "-4", "a"}).error().message, HasSubstr("between 1"));

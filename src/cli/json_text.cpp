@@ -1,5 +1,6 @@
 #include "cli/json_text.hpp"
 
+#include "cli/allocation_text.hpp"
 #include "cli/json_parts.hpp"
 
 namespace tide::cli {
@@ -47,7 +48,9 @@ Json campaigns_array(const wire::StatusReply& status) {
 Json allocations_array(const wire::StatusReply& status) {
   Json list = Json::array();
   for (const wire::AllocationStatus& one : status.allocations()) {
-    list.push_back(allocation_object(one));
+    Json object = allocation_object(one);
+    object["reserves"] = names_array(reserved_by(one, status));
+    list.push_back(std::move(object));
   }
   return list;
 }
@@ -85,6 +88,7 @@ Json job_object(const wire::JobStatus& job) {
   object["messages"] = Json::array();
   for (const std::string& message : job.messages()) object["messages"].push_back(message);
   object["nodes"] = job.nodes();
+  object["targets"] = names_array(targets_of(job));
   object["waits_for"] = job.waits_for().empty() ? Json(nullptr) : Json(job.waits_for());
   object["state_age_ms"] = job.ended() ? Json(nullptr) : Json(job.state_age_ms());
   return object;
@@ -110,6 +114,14 @@ Json allocation_object(const wire::AllocationStatus& one) {
                                             {"warn_ms", one.lease().warn_ms()},
                                             {"warned", one.lease().warned()}})
                                     : Json(nullptr);
+  object["reserved"] = one.reserved();
+  object["owner"] = word_or_null(one.owner());
+  object["owner_ended"] = one.owner_ended();
+  object["owners"] = names_array(one.owners());
+  object["derived"] = names_array(one.derived());
+  object["inheritance"] = word_or_null(one.inheritance());
+  object["request_id"] = word_or_null(one.request_id());
+  object["age_ms"] = one.age_ms();
   return object;
 }
 
@@ -128,7 +140,7 @@ std::string status_json(const wire::StatusReply& status) {
 }
 
 std::string change_json(const ShownChange& change) {
-  Json object = {{"kind", change.shrinks ? "shrink" : "grow"},
+  Json object = {{"kind", change.kind},
                  {"number", change.number == 0 ? Json(nullptr) : Json(change.number)},
                  {"allocation", word_or_null(change.allocation)},
                  {"nodes", names_array(change.nodes)},
@@ -140,6 +152,10 @@ std::string change_json(const ShownChange& change) {
                  {"cause", word_or_null(change.cause)},
                  {"text", word_or_null(change.text)}};
   return json_document({{"change", std::move(object)}});
+}
+
+std::string allocations_json(const wire::StatusReply& status) {
+  return json_document({{"allocations", allocations_array(status)}, {"asks", asks_array(status)}});
 }
 
 std::string jobs_json(const wire::StatusReply& status) {

@@ -13,7 +13,7 @@ namespace tide::cli {
 
 // What a command that changes the size of a DVM has to tell.
 struct ShownChange {
-  bool shrinks = false;
+  std::string kind;          // of the command: "grow"
   std::uint32_t number = 0;  // of the change; 0: there is none
   std::string allocation;    // empty: no node comes with it
   std::vector<std::string> nodes;
@@ -28,6 +28,7 @@ struct ShownChange {
 
 std::string change_json(const ShownChange& change);
 std::string status_json(const wire::StatusReply& status);
+std::string allocations_json(const wire::StatusReply& status);
 std::string jobs_json(const wire::StatusReply& status);
 std::string params_json(std::span<const ShownParam> params);
 std::string error_json(const Error& error);

@@ -154,6 +154,9 @@ TEST(JobsJson, ExitStatusIsNullWhileRunning) {
       "exit_status": null,
       "messages": [],
       "nodes": 0,
+      "targets": [
+        "default"
+      ],
       "waits_for": null,
       "state_age_ms": 0
     }

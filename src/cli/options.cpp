@@ -10,13 +10,14 @@ constexpr CommandSet kStart = only(Command::kUp) | only(Command::kOneShot);
 // Whoever names machines that a DVM is, or could be, started on.
 constexpr CommandSet kMachines = kStart | only(Command::kCheck);
 constexpr CommandSet kChange = only(Command::kGrow) | only(Command::kShrink);
-constexpr CommandSet kSizers = kChange | only(Command::kPool);
+constexpr CommandSet kAlloc = only(Command::kAlloc);
+constexpr CommandSet kSizers = kChange | only(Command::kPool) | kAlloc;
 constexpr CommandSet kFind = kEveryCommand & static_cast<CommandSet>(~kMachines);
 // Every command that shows something.
 constexpr CommandSet kJsonTakers =
     only(Command::kStatus) | only(Command::kJobs) | only(Command::kExplain) | only(Command::kPs) |
     only(Command::kEvents) | only(Command::kParams) | only(Command::kLogs) | only(Command::kDebug) |
-    only(Command::kCheck) | kChange;
+    only(Command::kCheck) | kChange | kAlloc;
 
 constexpr Arity kNone = Arity::kNone;
 constexpr Arity kOne = Arity::kOne;
@@ -107,6 +108,12 @@ constexpr std::array kOptions = {
               "pass these signals on to the processes; not given: USR1, USR2, TSTP, CONT"},
     OptionRow{"personality", Option::kPersonality, kOne, kJob, "prte|ompi",
               "with ompi the processes also get Open MPI's variables (OMPI_COMM_WORLD_RANK …)"},
+    OptionRow{"target", Option::kTarget, kOne, kJob, "ID,…",
+              "run on the nodes of these reservations only, as tide alloc list shows them;\n"
+              "default among them: and on those of the default session (--help reservations)"},
+    OptionRow{"alloc-id", Option::kTarget, kOne, kJob},
+    OptionRow{"alloc-refid", Option::kTargetRequest, kOne, kJob, "NAME",
+              "the same with the reservation that was asked for as NAME (--request-id)"},
     // ---- a DVM to start ----
     OptionRow{"nodes", Option::kNodes, kOne, kStart, "N", "so many nodes on this machine, v1 … vN"},
     OptionRow{"slots", Option::kSlots, kOne, kStart, "N",
@@ -150,7 +157,7 @@ constexpr std::array kOptions = {
               "no other"},
     // ---- nodes that come and go ----
     OptionRow{"count", Option::kCount, kOne, kSizers, "N", "so many nodes"},
-    OptionRow{"host", Option::kHost, kOne, only(Command::kGrow), "HOST[:SLOTS],…",
+    OptionRow{"host", Option::kHost, kOne, only(Command::kGrow) | kAlloc, "HOST[:SLOTS],…",
               "these, on each with at most so many slots"},
     OptionRow{"host", Option::kHost, kOne, only(Command::kShrink) | only(Command::kPool), "NODE,…",
               "these"},
@@ -163,7 +170,23 @@ constexpr std::array kOptions = {
               "tell so long before the end (tide events)"},
     OptionRow{"extend", Option::kExtend, kOne, only(Command::kGrow), "ID",
               "the nodes of this allocation stay longer by --time; no node comes"},
-    OptionRow{"wait", Option::kWait, kNone, kChange, "",
+    OptionRow{"alloc", Option::kAllocation, kOne, kAlloc, "ID",
+              "the one to extend or release, as tide alloc list shows it"},
+    OptionRow{"request-id", Option::kRequestId, kOne, kAlloc, "NAME",
+              "new: a name of your own for it; extend, release: the one that has this name"},
+    OptionRow{"share", Option::kShare, kNone, kAlloc, "",
+              "new: the nodes are everybody's; not given: they are reserved"},
+    OptionRow{"target", Option::kOwner, kOne, kAlloc, "JOB|NAMESPACE",
+              "new, extend: for this job or tool; not given: for you"},
+    OptionRow{"inherit", Option::kInherit, kOne, kAlloc, "WHAT",
+              "new, extend: what becomes of it when its owner ends: none, child, default or\n"
+              "child-default (--help reservations)"},
+    OptionRow{
+        "time", Option::kLeaseTime, kOne, kAlloc, "TIME",
+        "new: it lasts so long, then the nodes go back (90, 90s, 5m); extend: so much longer"},
+    OptionRow{"warn", Option::kLeaseWarn, kOne, kAlloc, "TIME",
+              "new, extend: tell so long before the end (tide events)"},
+    OptionRow{"wait", Option::kWait, kNone, kChange | kAlloc, "",
               "stay until it is done, and say how it goes"},
     // ---- the other commands ----
     OptionRow{"json", Option::kJson, kNone, kJsonTakers, "", "for programs"},
@@ -226,8 +249,6 @@ constexpr std::array kUnbuilt = {
     UnbuiltOption{"namespace", kExistingDvm, kOneShotOnly},
     UnbuiltOption{"pid", kExistingDvm, kOneShotOnly},
     UnbuiltOption{"N", "-n with --map-by node"},
-    UnbuiltOption{"alloc-id"},
-    UnbuiltOption{"alloc-refid"},
     UnbuiltOption{"app", "programs separated by ':' on the command line"},
     UnbuiltOption{"bind-to"},
     UnbuiltOption{"bind-to-core"},
@@ -263,7 +284,8 @@ constexpr std::array kUnbuilt = {
     UnbuiltOption{"rankby", "--map-by"},
     UnbuiltOption{"rankfile", "--host"},
     UnbuiltOption{"report-bindings"},
-    UnbuiltOption{"session-id"},
+    UnbuiltOption{"session-id", "--alloc-id ID, as tide alloc list shows it", kJob,
+                  "sessions have no numbers here"},
     UnbuiltOption{"set-sid"},
     UnbuiltOption{"singleton"},
     UnbuiltOption{"timestamp-output", "--output tag"},
@@ -320,6 +342,11 @@ Repeat repeat_of(Option option) {
     case Option::kLeaseTime:
     case Option::kLeaseWarn:
     case Option::kExtend:
+    case Option::kTarget:
+    case Option::kTargetRequest:
+    case Option::kRequestId:
+    case Option::kOwner:
+    case Option::kInherit:
       return Repeat::kOncePerJob;
     default:
       return Repeat::kOften;

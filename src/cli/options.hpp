@@ -24,6 +24,7 @@ enum class Command : std::uint8_t {
   kGrow,
   kShrink,
   kPool,
+  kAlloc,
   kLogs,
   kDebug,
   kSim,  // a program of its own, which understands its words itself
@@ -79,6 +80,8 @@ enum class Option : std::uint8_t {
   kDetach,
   kForwardSignals,
   kPersonality,
+  kTarget,
+  kTargetRequest,
   // a DVM to start
   kNodes,
   kSlots,
@@ -110,6 +113,10 @@ enum class Option : std::uint8_t {
   kLeaseTime,
   kLeaseWarn,
   kExtend,
+  kRequestId,
+  kShare,
+  kOwner,
+  kInherit,
   kWait,
 };
 
@@ -134,12 +141,13 @@ std::span<const OptionRow> option_table();
 
 Repeat repeat_of(Option option);
 
-// Named by the surface people know, and not built yet.
+// Named by the surface people know, and not built.
 inline constexpr CommandSet kEveryCommand = static_cast<CommandSet>(only(Command::kCount) - 1U);
 struct UnbuiltOption {
   std::string_view name;
   std::string_view alternative{};  // what there is for the purpose today
   CommandSet commands = kEveryCommand;
+  std::string_view never{};  // why it will not be built; empty: it may be
 };
 std::span<const UnbuiltOption> unbuilt_options();
 

@@ -45,6 +45,8 @@ int dispatch(const ClientContext& context) {
       return shrink_command(context);
     case Command::kPool:
       return pool_command(context);
+    case Command::kAlloc:
+      return alloc_command(context);
     case Command::kDown:
       return down_command(context);
     case Command::kParams:

@@ -8,9 +8,11 @@
 #include "cli/commands.hpp"
 #include "cli/job_files.hpp"
 #include "cli/job_request.hpp"
+#include "cli/job_targets.hpp"
 #include "cli/run_command.hpp"
 #include "cli/run_loop.hpp"
 #include "say/command_line.hpp"
+#include "wire/exit_status.hpp"
 
 namespace tide::cli {
 namespace {
@@ -24,6 +26,16 @@ Result<std::string> current_directory() {
 // Follows this request through the logs of head and daemons.
 std::string correlation_id() {
   return std::to_string(getpid()) + "-" + std::to_string(now_unix_ms());
+}
+
+// A name of a request means something where the request was made.
+Status resolve_target(net::LocalChannel& channel, JobRequest& request) {
+  if (request.target_request.empty()) return ok_status();
+  wire::ClientRequest question;
+  question.mutable_status();
+  const Result<wire::ClientReply> reply = ask(channel, std::move(question));
+  if (!reply) return reply.error();
+  return aim_at_request(reply->status(), request.target_request, request.job);
 }
 
 }  // namespace
@@ -46,6 +58,10 @@ Result<JobRequest> prepare_job(const ClientContext& context) {
 
 int run_job(const ClientContext& context, net::LocalChannel& channel, SignalSource& signals,
             JobRequest request) {
+  if (const Status resolved = resolve_target(channel, request); !resolved) {
+    const int status = fail(context.line, resolved.error());
+    return resolved.error().code == ErrorCode::kNotFound ? kExitMapFailed : status;
+  }
   RunOptions options;
   options.program = context.line.program;
   options.output = request.output;

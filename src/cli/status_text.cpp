@@ -4,7 +4,7 @@
 
 #include "base/next_step.hpp"
 #include "base/text.hpp"
-#include "cli/change_text.hpp"
+#include "cli/allocation_text.hpp"
 #include "cli/text_table.hpp"
 #include "say/campaigns.hpp"
 
@@ -90,24 +90,25 @@ std::string status_text(const wire::StatusReply& status) {
   text += counted(nodes, "node") + ", " + slots_summary(status) + ", " +
           counted(running, "running job") + (status.elastic() ? ", elastic" : "") + "\n";
   if (nodes > 0) text += "\n" + nodes_text(status);
-  if (const std::string leases = leases_text(status); !leases.empty()) text += "\n" + leases;
-  if (!status.asks().empty()) text += "\n";
-  for (const wire::PendingAsk& ask : status.asks()) {
-    text += say::not_answered_yet(one_line(ask.text()), ask.age_ms(), ask.left_ms()) + "\n";
-  }
+  if (const std::string some = sessions_text(status); !some.empty()) text += "\n" + some;
+  if (const std::string asks = asks_text(status); !asks.empty()) text += "\n" + asks;
   if (!status.campaigns().empty()) text += "\n" + campaigns_text(status);
   if (running > 0) text += "\n" + jobs_text(status, false);
   return text;
 }
 
 std::string jobs_text(const wire::StatusReply& status, bool ended) {
-  TextTable table(ended ? std::vector<std::string>{"JOB", "STATE", "PROCESSES", "NODES", "AGE",
-                                                   "EXIT", "WAITS FOR", "COMMAND"}
-                        : std::vector<std::string>{"JOB", "STATE", "PROCESSES", "NODES", "AGE",
-                                                   "WAITS FOR", "COMMAND"});
+  const auto is_shown = [ended](const wire::JobStatus& job) { return ended || !job.ended(); };
+  const bool some_aimed = std::ranges::any_of(
+      status.jobs(), [&](const wire::JobStatus& job) { return is_shown(job) && is_aimed(job); });
+  std::vector<std::string> headings = {"JOB", "STATE", "PROCESSES", "NODES", "AGE"};
+  if (ended) headings.emplace_back("EXIT");
+  if (some_aimed) headings.emplace_back("TARGETS");
+  headings.insert(headings.end(), {"WAITS FOR", "COMMAND"});
+  TextTable table(std::move(headings));
   std::size_t shown = 0;
   for (const wire::JobStatus& job : status.jobs()) {
-    if (job.ended() && !ended) continue;
+    if (!is_shown(job)) continue;
     ++shown;
     const std::string processes =
         job.ended() ? std::to_string(job.processes())
@@ -115,6 +116,7 @@ std::string jobs_text(const wire::StatusReply& status, bool ended) {
     std::vector<std::string> cells = {std::to_string(job.number()), job.state(), processes,
                                       std::to_string(job.nodes()), short_age(job.age_ms())};
     if (ended) cells.push_back(job.ended() ? std::to_string(job.exit_status()) : "-");
+    if (some_aimed) cells.push_back(one_line(listed(targets_of(job))));
     cells.push_back(job.waits_for().empty() ? "-" : job.waits_for());
     cells.push_back(shortened(job.command()));
     table.add(std::move(cells));

@@ -1,6 +1,6 @@
 #include "cli/watch_json.hpp"
 
-#include "cli/change_text.hpp"
+#include "cli/allocation_text.hpp"
 #include "cli/json_parts.hpp"
 #include "cli/watch_text.hpp"
 

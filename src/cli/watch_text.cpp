@@ -5,8 +5,10 @@
 
 #include "base/next_step.hpp"
 #include "base/text.hpp"
+#include "cli/allocation_text.hpp"
 #include "cli/change_text.hpp"
 #include "cli/text_table.hpp"
+#include "say/reserving.hpp"
 #include "say/watching.hpp"
 
 namespace tide::cli {
@@ -27,13 +29,22 @@ std::string since_text(std::uint64_t at_ms, std::uint64_t now_ms) {
   return short_age(now_ms > at_ms ? now_ms - at_ms : 0);
 }
 
+// Of a job that may use others, or more, than the nodes of the default session.
+std::string sessions_of(const wire::JobStatus& job) {
+  if (!is_aimed(job)) return {};
+  const auto& names = job.targets().allocations();
+  const std::vector<std::string> ids(names.begin(), names.end());
+  return "  " + one_line(say::may_use_sessions(ids, job.targets().default_session())) + "\n";
+}
+
 std::string heading(const wire::ExplainReply& reply) {
   const wire::JobStatus& job = reply.job();
   std::string text = "job " + std::to_string(job.number()) + " (" + job.nspace() +
                      "): " + one_line(job.command()) + "\n";
   if (!job.ended()) {
     return text + "  " + short_state(job.state()) + " for " + short_age(job.state_age_ms()) +
-           ", submitted " + short_age(job.age_ms()) + " ago; " + processes_of(job) + "\n";
+           ", submitted " + short_age(job.age_ms()) + " ago; " + processes_of(job) + "\n" +
+           sessions_of(job);
   }
   const int passages = reply.passages_size();
   text += "  ended";
@@ -41,7 +52,8 @@ std::string heading(const wire::ExplainReply& reply) {
     text += " " + since_text(reply.passages(passages - 1).at_ms(), reply.now_ms()) + " ago";
   }
   return text + " after " + short_age(job.age_ms()) + ": " + short_state(job.state()) +
-         ", exit status " + std::to_string(job.exit_status()) + "; " + processes_of(job) + "\n";
+         ", exit status " + std::to_string(job.exit_status()) + "; " + processes_of(job) + "\n" +
+         sessions_of(job);
 }
 
 // Messages may have more than one line; they stay below each other.

@@ -109,9 +109,8 @@ TEST_F(Disposed, WhoWasThereBeforeAndWhoIsAimedAtItCount) {
   detach_tool(1, kTool);
   ends(before);
   EXPECT_FALSE(is_over(id));
-  for (const auto rank : launched_on(submitted)) {
-    rig.ended(rank, static_cast<std::uint32_t>(rig.head.jobs().submitted()), {0});
-  }
+  running(submitted);
+  ends(aimed_at_it);
   EXPECT_TRUE(is_over(id));
   EXPECT_FALSE(leaves(3));
 }
@@ -230,6 +229,14 @@ TEST_F(Disposed, AnOwnerThatEndsWhileItsNodesStart) {
   EXPECT_TRUE(leaves(4));
 }
 
+// row:R12 in the step in which the node is ordered away, which ends the tool
+TEST_F(Disposed, AToolThatGoesWithItsNodeLeavesItsReservationAtOnce) {
+  const auto id = reserve(wants(AllocationRequest::NEW, 0, {"v2"}));
+  rig.release({"v1"});
+  EXPECT_TRUE(is_over(id));
+  EXPECT_EQ(session_of(2), "");
+}
+
 // ---- a scheduler ----
 
 // row:R11 row:R8
@@ -237,6 +244,7 @@ TEST_F(Disposed, ASchedulerOwnsEverySession) {
   const auto id = grown(wants(AllocationRequest::NEW, 1));
   const auto aimed_there = spawn(proc_name("other", 0), aimed(at({id})), kKey);
   EXPECT_EQ(launched_on(aimed_there), (Ranks{3}));
+  running(aimed_there);
   EXPECT_EQ(code_of(spawn(proc_name("other", 0), aimed(at({id})), "wrong")),
             ErrorCode::kPermissionDenied);
   const auto more = ask(by_scheduler(about(wants(AllocationRequest::EXTEND, 1), id)), "other");
@@ -256,19 +264,12 @@ TEST_F(Disposed, WhatASchedulerPushesIsEverybodys) {
   EXPECT_EQ(find(id)->owner, "other");
 }
 
-// Of a DVM that has no key.
-class WithoutKey : public Allocations {
- private:
-  void TestBody() override {}
-};
-
-TEST_F(Disposed, WithoutAKeyNobodyIsTheScheduler) {
-  WithoutKey usual;
-  EXPECT_EQ(code_of(usual.ask(by_scheduler(wants(AllocationRequest::NEW, 1), ""))),
-            ErrorCode::kInternal)
-      << "asked for like by anybody: not answered yet";
-  EXPECT_EQ(code_of(usual.ask(by_scheduler(wants(AllocationRequest::NEW, 1)))),
+TEST_F(Allocations, WithoutAKeyNobodyIsTheScheduler) {
+  EXPECT_EQ(code_of(ask(by_scheduler(wants(AllocationRequest::NEW, 1)))),
             ErrorCode::kPermissionDenied);
+  EXPECT_THAT(all_of<AskForNodes>(ask(by_scheduler(wants(AllocationRequest::NEW, 1), ""))),
+              SizeIs(1))
+      << "without one it is asked for as by anybody";
 }
 
 // ---- time ----
@@ -330,7 +331,7 @@ TEST_F(Warned, AnExtensionInAnswerKeepsTheNodes) {
   ASSERT_THAT(asked, SizeIs(1));
   const auto actions = rig.on(TimeGranted{asked[0].ask, 60'000});
   EXPECT_TRUE(answers(actions).at(0).allocation().complete());
-  EXPECT_THAT(told(actions), IsEmpty()) << "row:C5";
+  EXPECT_THAT(told(actions), IsEmpty()) << "it has been answered";
   passes(10'000);
   EXPECT_FALSE(leaves(3));
   passes(50'000);

@@ -11,6 +11,7 @@
 #include "say/allocations.hpp"
 #include "say/campaigns.hpp"
 #include "say/elastic.hpp"
+#include "say/reservations.hpp"
 
 namespace tide::core {
 
@@ -195,6 +196,7 @@ void ElasticDesk::ask_for_nodes(Ask pending, const wire::GrowRequest& request) {
 
 void ElasticDesk::begin_ask(Ask ask) {
   ask.asked_ms = now_ms_;
+  if (!ask.request_id.empty()) ask.words = say::asked_by_name(ask.words, ask.request_id);
   asks_.emplace(++last_ask_, std::move(ask));
   out_.emplace_back(timers_.arm(TimerKind::kGrant, config_.grant_timeout_ms, last_ask_));
 }

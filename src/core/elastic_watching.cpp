@@ -185,7 +185,7 @@ Result<wire::AllocationReport> ElasticDesk::explain_allocation(const std::string
   }
   std::set<Rank> ranks;
   for (const auto& [rank, node] : roster_.nodes()) {
-    if (node.allocation == name) ranks.insert(rank);
+    if (node.allocation == name || node.session == name) ranks.insert(rank);
   }
   std::set<std::uint32_t> jobs;
   for (const auto& process : jobs_.processes_on(ranks)) jobs.insert(process.job.value());

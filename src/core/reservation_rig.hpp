@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -48,14 +49,9 @@ class Owned : public Allocations {
   Owned() : Allocations(with_scheduler()) { attach_tool(1, "other"); }
 
   // ---- who asks ----
-  // A job of one process on v1, or where it may be.
+  // A job that a command submitted and that runs; of one process on v1, or where it may be.
   std::string job(const wire::JobSpec& spec = on_node("v1")) {
-    const auto actions = rig.submit(kUser, spec);
-    const auto number = rig.head.jobs().submitted();
-    for (const auto& [rank, body] : downs(actions)) {
-      if (body.has_launch()) rig.launched(rank, static_cast<std::uint32_t>(number), {0});
-    }
-    return "dvm@" + std::to_string(number);
+    return running(rig.submit(kUser, spec));
   }
   Actions process_asks(const std::string& nspace, const AllocationRequest& request) {
     return ask(1, proc_name(nspace, 0), request);
@@ -81,23 +77,24 @@ class Owned : public Allocations {
     *out.mutable_targets() = targets;
     return out;
   }
-  // The job that was spawned runs, and has ended.
+  // The job whose launch this is runs.
   std::string running(const Actions& actions) {
     const auto number = static_cast<std::uint32_t>(rig.head.jobs().submitted());
     for (const auto& [rank, body] : downs(actions)) {
-      if (body.has_launch()) rig.launched(rank, number, {});
+      if (!body.has_launch()) continue;
+      auto& ranks = processes_[number][rank];
+      for (const auto& proc : body.launch().procs()) ranks.push_back(proc.rank());
+      rig.launched(rank, number, ranks);
     }
     return "dvm@" + std::to_string(number);
   }
-  // Whatever was spawned there ends, on all its nodes.
-  void finish(const Actions& launch) {
-    if (!launched_on(launch).empty()) ends(running(launch));
-  }
+  // … and ends, on all its nodes.
   void ends(const std::string& nspace) {
     const auto number = static_cast<std::uint32_t>(std::stoul(nspace.substr(4)));
-    const auto glance = rig.head.jobs().glance(JobId(number));
-    ASSERT_TRUE(glance);
-    for (const Rank rank : std::set<Rank>(glance->mapped)) rig.ended(rank.value(), number, {});
+    for (const auto& [rank, ranks] : processes_[number]) rig.ended(rank, number, ranks);
+  }
+  void finish(const Actions& launch) {
+    if (!launched_on(launch).empty()) ends(running(launch));
   }
   // ---- what is there ----
   std::string reserve(const AllocationRequest& request, const std::string& tool = kTool) {
@@ -131,6 +128,10 @@ class Owned : public Allocations {
   }
   // Everything that people can see, but for what depends on the time.
   [[nodiscard]] std::string state() const { return rig.head.status(0, 0).SerializeAsString(); }
+
+ private:
+  // By job and daemon.
+  std::map<std::uint32_t, std::map<std::uint32_t, std::vector<std::uint32_t>>> processes_;
 };
 
 }  // namespace tide::core

@@ -158,7 +158,7 @@ TEST_F(Owned, JobsSeeTheUnionOfWhatTheyAreAimedAt) {
   EXPECT_EQ(launched_on(usual), (Ranks{2})) << "a tool's job is one of the default session";
 }
 
-// row:R1
+// row:R1 row:R6
 TEST_F(Owned, AJobThatAProcessSpawnsIsWhereItsParentIs) {
   const auto id = reserve(wants(AllocationRequest::NEW, 0, {"v1"}));
   const auto parent = running(spawn(proc_name(kTool, 0), aimed(at({id}))));
@@ -166,7 +166,7 @@ TEST_F(Owned, AJobThatAProcessSpawnsIsWhereItsParentIs) {
   EXPECT_EQ(launched_on(heir), (Ranks{1}));
   finish(heir);
   const auto apart = spawn(proc_name(parent, 0), aimed(at({}, true)));
-  EXPECT_EQ(launched_on(apart), (Ranks{2})) << "row:R6 the sentinel means the default session";
+  EXPECT_EQ(launched_on(apart), (Ranks{2})) << "the sentinel means the default session";
   finish(apart);
   EXPECT_EQ(code_of(ask(about(wants(AllocationRequest::RELEASE, 0), id))), ErrorCode::kOk);
   EXPECT_EQ(launched_on(spawn(proc_name(parent, 0), on_node("v2"))), (Ranks{2}))
@@ -251,6 +251,16 @@ TEST_F(Owned, CommandsActWithTheRightOfTheUsersTools) {
 TEST_F(Owned, WhatIsSharedIsNoTarget) {
   const auto id = reserve(shared(wants(AllocationRequest::NEW, 0, {"v1"})));
   EXPECT_EQ(code_of(spawn(proc_name(kTool, 0), aimed(at({id})))), ErrorCode::kNotFound);
+}
+
+// Also those on nodes that it did not bring.
+TEST_F(Owned, WhatIsToldOfAReservationHasTheJobsOnAllItsNodes) {
+  const auto id = reserve(wants(AllocationRequest::NEW, 0, {"v1"}));
+  job(aimed(at({id})));
+  job(on_node("v2"));
+  const auto report = rig.head.elastic().explain_allocation(id);
+  ASSERT_TRUE(report);
+  EXPECT_THAT(report->jobs(), ElementsAre(1U));
 }
 
 // row:R11 a held job that was aimed at what is over goes nowhere else

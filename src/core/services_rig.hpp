@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -187,6 +188,7 @@ class ServicesTest : public ::testing::Test,
   [[nodiscard]] bool reaches(Rank rank) const override { return !lost.contains(rank); }
   void on_share_ended(Rank, const std::string&) override {}
   void extend_for(JobId) override {}
+  [[nodiscard]] bool is_scheduler(std::string_view) const override { return false; }
   void on_job_gone(const std::string&) override {}
 
   // JobServices
@@ -210,6 +212,8 @@ class ServicesTest : public ::testing::Test,
   void allocate(const PmixAsker& asker, const wire::AllocationRequest&) override {
     answer(*this, asker.from, ok_status());
   }
+  void relay_warning(const wire::TimeoutWarning&, bool) override {}
+  void on_tool_joined(const std::string&) override {}
   void cancel_allocation(const Requester&) override {}
   void on_proc_gone(const wire::ProcName& proc) override { procs_gone.push_back(proc.nspace()); }
   void on_nspace_gone(const std::string&) override {}

@@ -62,10 +62,41 @@ pmix_status_t read_share(const pmix_value_t& value, AllocationRequest& request) 
   return PMIX_SUCCESS;
 }
 
-// What makes another allocation of it than one that lasts, with who asks as its owner. Left out it
-// would mislead whoever wants it; who gives nodes back does not mean it.
-bool changes_what_is_made(std::string_view key) {
-  return key == PMIX_ALLOC_TIME || key == alloc_target_key() || key == alloc_inheritance_key();
+pmix_status_t read_target(const pmix_value_t& value, AllocationRequest& request) {
+  return read_id(value, *request.mutable_target());
+}
+
+// Whatever is not one of those we know would be another end of the allocation than is believed.
+pmix_status_t read_inheritance(const pmix_value_t& value, AllocationRequest& request) {
+  const auto named = inheritance_in(value);
+  if (!named) return PMIX_ERR_NOT_SUPPORTED;
+  request.set_inheritance(static_cast<std::uint32_t>(*named));
+  return PMIX_SUCCESS;
+}
+
+pmix_status_t read_time(const pmix_value_t& value, AllocationRequest& request) {
+  std::uint32_t time_ms = 0;
+  const pmix_status_t status = read_clock_ms(value, time_ms);
+  request.set_time_ms(time_ms);
+  return status;
+}
+
+pmix_status_t read_warning(const pmix_value_t& value, AllocationRequest& request) {
+  std::uint32_t warn_ms = 0;
+  const pmix_status_t status = read_span_ms(value, warn_ms);
+  request.set_warn_ms(warn_ms);
+  return status;
+}
+
+using Reader = pmix_status_t (*)(const pmix_value_t&, AllocationRequest&);
+
+// Of what is said about an allocation as long as it is there. Null for everything else.
+Reader reader_of_lasting(std::string_view key) {
+  if (key == alloc_target_key()) return read_target;
+  if (key == alloc_inheritance_key()) return read_inheritance;
+  if (key == PMIX_ALLOC_TIME) return read_time;
+  if (key == alloc_warn_timeout_key()) return read_warning;
+  return nullptr;
 }
 
 pmix_status_t read_entry(const pmix_info_t& info, wire::ServiceRequest& request) {
@@ -75,6 +106,7 @@ pmix_status_t read_entry(const pmix_info_t& info, wire::ServiceRequest& request)
   if (key == PMIX_ALLOC_NODE_LIST) return read_nodes(info.value, wanted);
   if (key == PMIX_ALLOC_ID) return read_id(info.value, *wanted.mutable_allocation());
   if (key == PMIX_ALLOC_REQ_ID) return read_id(info.value, *wanted.mutable_request_id());
+  if (key == TIDE_SCHEDULER_KEY) return read_id(info.value, *wanted.mutable_scheduler_key());
   if (key == alloc_share_key()) return read_share(info.value, wanted);
   if (key == PMIX_TIMEOUT) {
     std::uint32_t timeout_ms = 0;
@@ -82,13 +114,22 @@ pmix_status_t read_entry(const pmix_info_t& info, wire::ServiceRequest& request)
     request.set_timeout_ms(timeout_ms);
     return status;
   }
-  const bool makes =
-      wanted.what() == AllocationRequest::NEW || wanted.what() == AllocationRequest::EXTEND;
-  if (makes && changes_what_is_made(key)) return PMIX_ERR_NOT_SUPPORTED;
+  if (const Reader read = reader_of_lasting(key)) {
+    const bool lasts =
+        wanted.what() == AllocationRequest::NEW || wanted.what() == AllocationRequest::EXTEND;
+    return lasts ? read(info.value, wanted) : PMIX_SUCCESS;
+  }
   return is_required(info) ? PMIX_ERR_NOT_SUPPORTED : PMIX_SUCCESS;
 }
 
-// Which nodes: in one way, and for what is released or extended which allocation that is about.
+// By nodes or by time, or what becomes of it, or when to be told of its end.
+bool extends(const AllocationRequest& request, int nodes) {
+  const int by = nodes + static_cast<int>(request.time_ms() > 0);
+  return by == 1 || (by == 0 && (request.inheritance() > 0 || request.warn_ms() > 0));
+}
+
+// Which nodes: in one way, and for what is released or extended which allocation that is about. Who
+// may ask for it is nothing that can be told here.
 bool says_enough(const AllocationRequest& request) {
   const int nodes =
       static_cast<int>(request.count() > 0) + static_cast<int>(!request.hosts().empty());
@@ -98,7 +139,7 @@ bool says_enough(const AllocationRequest& request) {
     case AllocationRequest::NEW:
       return nodes == 1;
     case AllocationRequest::EXTEND:
-      return nodes == 1 && (named || called);
+      return (named || called) && extends(request, nodes);
     case AllocationRequest::RELEASE:
       return nodes + static_cast<int>(named) == 1 || (nodes == 0 && called);
     case AllocationRequest::CANCEL:

@@ -11,8 +11,9 @@
 
 namespace tide::pmix {
 
-// PMIX_ERR_BAD_PARAM for values of a wrong type and for what does not say which nodes,
-// PMIX_ERR_NOT_SUPPORTED for what is unknown and required, or would be another request without.
+// PMIX_ERR_BAD_PARAM for values of a wrong type and for what says too little or too much,
+// PMIX_ERR_NOT_SUPPORTED for what is unknown and required, and for an end of the allocation that
+// there is not.
 pmix_status_t read_allocation(pmix_alloc_directive_t directive, const pmix_info_t* info,
                               std::size_t count, wire::ServiceRequest& request);
 

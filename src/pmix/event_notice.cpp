@@ -1,13 +1,20 @@
 #include "pmix/event_notice.hpp"
 
+#include <tide/pmix_keys.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "pmix/asking.hpp"
 #include "pmix/convert.hpp"
+#include "pmix/own_keys.hpp"
 #include "pmix/packing.hpp"
 #include "pmix/reading.hpp"
 #include "pmix/values.hpp"
@@ -125,6 +132,32 @@ pmix_status_t read_all_wait(const pmix_proc_t& source, const pmix_info_t* info,
   *notice.mutable_source() = to_wire(*who);
   notice.set_range(wire::RANGE_MANAGER);
   for (std::size_t index = 0; index < info_count; ++index) read_breakpoint(info[index], notice);
+  return PMIX_SUCCESS;
+}
+
+pmix_status_t read_warning(const pmix_proc_t& source, const pmix_info_t* info,
+                           std::size_t info_count, wire::EventNotice& notice) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  const auto who = from_pmix(source);
+  std::optional<std::string> allocation;
+  std::optional<std::int64_t> left;
+  std::optional<std::string> scheduler_key = "";
+  for (std::size_t index = 0; index < info_count; ++index) {
+    const std::string_view key = key_of(info[index]);
+    if (key == PMIX_ALLOC_ID) allocation = text_in(info[index].value);
+    if (key == PMIX_TIME_REMAINING) left = integer_in(info[index].value);
+    if (key == TIDE_SCHEDULER_KEY) scheduler_key = text_in(info[index].value);
+  }
+  if (!who || !allocation || allocation->empty() || !left || *left < 0 || !scheduler_key) {
+    return PMIX_ERR_BAD_PARAM;
+  }
+  notice.set_code(kTimeoutWarning);
+  *notice.mutable_source() = to_wire(*who);
+  notice.set_range(wire::RANGE_MANAGER);
+  auto& warning = *notice.mutable_warning();
+  warning.set_allocation(std::move(*allocation));
+  warning.set_left_s(static_cast<std::uint32_t>(std::min(*left, kMost)));
+  warning.set_scheduler_key(std::move(*scheduler_key));
   return PMIX_SUCCESS;
 }
 

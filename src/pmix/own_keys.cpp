@@ -3,6 +3,13 @@
 #include <tide/pmix_keys.h>
 
 namespace tide::pmix {
+namespace {
+
+// As kTimeoutWarning.
+constexpr pmix_status_t kIsReady = -195;
+constexpr pmix_status_t kModFailed = -196;
+
+}  // namespace
 
 MaybeKey alloc_target_key() {
 #ifdef PMIX_ALLOC_TARGET
@@ -20,11 +27,11 @@ MaybeKey alloc_share_key() {
 #endif
 }
 
-MaybeKey alloc_inheritance_key() {
+std::string_view alloc_inheritance_key() {
 #ifdef PMIX_ALLOC_INHERITANCE
   return PMIX_ALLOC_INHERITANCE;
 #else
-  return std::nullopt;
+  return "pmix.alloc.inhrt";
 #endif
 }
 
@@ -69,10 +76,6 @@ std::optional<pmix_status_t> err_dvm_mod_code() {
 }
 
 bool is_known_code(pmix_status_t code) {
-  // As later releases number them, whether or not this build has the names.
-  constexpr pmix_status_t kTimeoutWarning = -194;
-  constexpr pmix_status_t kIsReady = -195;
-  constexpr pmix_status_t kModFailed = -196;
   if (code == kTimeoutWarning) return alloc_timeout_warning_code().has_value();
   if (code == kIsReady) return dvm_is_ready_code().has_value();
   if (code == kModFailed) return err_dvm_mod_code().has_value();
@@ -88,17 +91,19 @@ std::optional<pmix_alloc_directive_t> alloc_req_cancel_directive() {
 }
 
 std::optional<Inheritance> inheritance_in(const pmix_value_t& value) {
-  bool has_type = value.type == PMIX_UINT8;
-#ifdef PMIX_ALLOC_INHERIT
-  has_type = has_type || value.type == PMIX_ALLOC_INHERIT;
+#ifdef PMIX_ALLOC_INHERITANCE
+  constexpr auto kFirst = Inheritance::kNone;
+  constexpr auto kLast = Inheritance::kChildDefault;
+#else
+  constexpr auto kFirst = Inheritance::kDefault;
+  constexpr auto kLast = Inheritance::kDefault;
 #endif
-  // Both are one byte at the same place.
-  const std::uint8_t number = value.data.uint8;
-  if (!has_type || number < static_cast<std::uint8_t>(Inheritance::kNone) ||
-      number > static_cast<std::uint8_t>(Inheritance::kChildDefault)) {
-    return std::nullopt;
-  }
-  return static_cast<Inheritance>(number);
+  // Of later releases; who does not know it never receives one. Both are a byte at the same place.
+  constexpr pmix_data_type_t kOwnType = 75;
+  if (value.type != PMIX_UINT8 && value.type != kOwnType) return std::nullopt;
+  const auto named = static_cast<Inheritance>(value.data.uint8);
+  if (named < kFirst || named > kLast) return std::nullopt;
+  return named;
 }
 
 }  // namespace tide::pmix

@@ -25,6 +25,7 @@
 #include "pmix/settling.hpp"
 #include "pmix/tools.hpp"
 #include "pmix/upcalls.hpp"
+#include "pmix/upcalls_events.hpp"
 
 namespace tide::pmix {
 namespace {
@@ -173,15 +174,7 @@ Status Server::Impl::start() {
   bridge_->door().open(config_.nspace + "-tool-" + std::to_string(config_.rank) + "-" +
                        std::to_string(::getpid()) + "-");
   if (auto started = library_.start(); !started) return started;
-  static pmix_status_t lost[] = {PMIX_ERR_LOST_CONNECTION};  // libpmix reads it later
-  // No need to wait: libpmix does what we ask in our order, and nobody can connect yet.
-  bridge_->begin(
-      [](void* number) {
-        PMIx_Register_event_handler(lost, 1, nullptr, 0, connection_lost, registration_done,
-                                    number);
-        return PMIX_SUCCESS;
-      },
-      nullptr);
+  begin_to_hear(*bridge_);
   return ok_status();
 }
 

@@ -1,5 +1,7 @@
 #include "pmix/spawn_request.hpp"
 
+#include <tide/pmix_keys.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -14,6 +16,7 @@
 #include "base/text.hpp"
 #include "hosts/hostfile.hpp"
 #include "hosts/wire_words.hpp"
+#include "pmix/own_keys.hpp"
 #include "pmix/reading.hpp"
 #include "pmix/values.hpp"
 #include "wire/limits.hpp"
@@ -22,6 +25,7 @@ namespace tide::pmix {
 namespace {
 
 constexpr std::size_t kMaxApps = 4096;
+constexpr int kMaxTargets = 1024;
 
 // Without these the job would be another one than was asked for.
 constexpr auto kRefused = std::to_array<std::string_view>(
@@ -258,6 +262,42 @@ std::optional<pmix_status_t> read_of_failures(const pmix_info_t& info, wire::Job
   return PMIX_SUCCESS;
 }
 
+// An allocation, or the default session, which PMIx calls by a name that is none.
+pmix_status_t add_target(const char* name, wire::Targets& targets) {
+  if (name == nullptr || *name == '\0') {
+    targets.set_default_session(true);
+    return PMIX_SUCCESS;
+  }
+  auto& known = *targets.mutable_allocations();
+  if (std::find(known.begin(), known.end(), name) != known.end()) return PMIX_SUCCESS;
+  if (known.size() == kMaxTargets) return PMIX_ERR_BAD_PARAM;
+  *known.Add() = name;
+  return PMIX_SUCCESS;
+}
+
+// One, or an array of some. What apps say is about the job as well, and all of it holds.
+pmix_status_t read_targets(const pmix_value_t& value, wire::JobSpec& job) {
+  if (value.type == PMIX_STRING) return add_target(value.data.string, *job.mutable_targets());
+  if (value.type != PMIX_DATA_ARRAY || value.data.darray == nullptr) return PMIX_ERR_BAD_PARAM;
+  const pmix_data_array_t& array = *value.data.darray;
+  if (array.type != PMIX_STRING || array.array == nullptr || array.size == 0) {
+    return PMIX_ERR_BAD_PARAM;
+  }
+  const auto* names = static_cast<const char* const*>(array.array);
+  for (std::size_t index = 0; index < array.size; ++index) {
+    const pmix_status_t status = add_target(names[index], *job.mutable_targets());
+    if (status != PMIX_SUCCESS) return status;
+  }
+  return PMIX_SUCCESS;
+}
+
+pmix_status_t read_scheduler_key(const pmix_value_t& value, wire::Spawn& spawn) {
+  const auto key = text_in(value);
+  if (!key || key->empty()) return PMIX_ERR_BAD_PARAM;
+  spawn.set_scheduler_key(*key);
+  return PMIX_SUCCESS;
+}
+
 std::optional<pmix_status_t> read_of_job(const pmix_info_t& info, wire::ServiceRequest& request) {
   const std::string_view key = key_of(info);
   wire::Spawn& spawn = *request.mutable_spawn();
@@ -268,6 +308,8 @@ std::optional<pmix_status_t> read_of_job(const pmix_info_t& info, wire::ServiceR
   if (key == PMIX_ADD_HOST || key == PMIX_ADD_HOSTFILE) {
     return read_added_hosts(info, *spawn.mutable_job());
   }
+  if (key == spawn_target_key()) return read_targets(info.value, *spawn.mutable_job());
+  if (key == TIDE_SCHEDULER_KEY) return read_scheduler_key(info.value, spawn);
   if (key == PMIX_MAPBY) return read_map_by(info.value, *spawn.mutable_job());
   if (key == PMIX_STDIN_TGT) return read_stdin_target(info.value, *spawn.mutable_job());
   if (key == PMIX_PERSONALITY) {  // all programs are started the same way

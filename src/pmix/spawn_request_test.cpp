@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pmix.h>
+#include <tide/pmix_keys.h>
 
 #include "base/test_files.hpp"
 #include "pmix/info_list.hpp"
+#include "pmix/left_out_keys.hpp"
 
 namespace tide::pmix {
 namespace {
@@ -55,6 +57,13 @@ class SpawnRequest : public ::testing::Test {
     PMIX_INFO_LOAD(&info, key, "text", PMIX_STRING);
     info.flags |= PMIX_INFO_REQD;
     job_.take(info);
+  }
+  // Texts as an array; null ones as libpmix has them.
+  static void texts(InfoList& list, const char* key, const std::vector<const char*>& all) {
+    auto** names = static_cast<char**>(list.new_array(key, all.size(), PMIX_STRING));
+    for (std::size_t index = 0; index < all.size(); ++index) {
+      if (all[index] != nullptr) names[index] = ::strdup(all[index]);
+    }
   }
   // What a single entry for the job comes to.
   pmix_status_t read_text(const char* key, const std::string& value) {
@@ -263,6 +272,100 @@ TEST_F(SpawnRequest, AllOfAJobAreHeldAtOnePlaceOrNone) {
   EXPECT_EQ(read_text(PMIX_DEBUG_STOP_IN_INIT, "all"), PMIX_ERR_BAD_PARAM);
   job_.flag(PMIX_DEBUG_STOP_IN_INIT, true);
   job_.flag(PMIX_DEBUG_STOP_IN_APP, true);
+  EXPECT_EQ(read(), PMIX_ERR_BAD_PARAM);
+}
+
+// Which sessions a job may use: allocations by their ids, and the default one by a name that is
+// none.
+class SpawnTargets : public SpawnRequest {
+ protected:
+  static constexpr const char* kKey = "pmix.spwn.tgt";
+
+  void SetUp() override {
+    if (is_left_out("SPAWN_TARGET")) GTEST_SKIP() << "this build is without";
+  }
+  [[nodiscard]] const auto& allocations() const { return job().targets().allocations(); }
+  [[nodiscard]] bool has_default() const { return job().targets().default_session(); }
+};
+
+// row:R6
+TEST_F(SpawnTargets, AreOneOrSeveralOrTheDefaultSession) {
+  struct Case {
+    std::vector<const char*> given;
+    std::vector<std::string> allocations;
+    bool default_session;
+  };
+  const std::vector<Case> cases = {
+      {{"a1"}, {"a1"}, false},
+      {{"a1", "a7"}, {"a1", "a7"}, false},
+      {{"a7", "a1", "a7"}, {"a7", "a1"}, false},
+      {{""}, {}, true},
+      {{nullptr}, {}, true},
+      {{"", "a1"}, {"a1"}, true},
+      {{"a1", nullptr, "a2", "", "a2"}, {"a1", "a2"}, true},
+      {{"default"}, {"default"}, false},
+  };
+  for (const auto& one : cases) {
+    texts(job_, kKey, one.given);
+    ASSERT_EQ(read(), PMIX_SUCCESS);
+    EXPECT_THAT(allocations(), ::testing::ElementsAreArray(one.allocations));
+    EXPECT_EQ(has_default(), one.default_session);
+    if (one.given.size() > 1 || one.given[0] == nullptr) continue;
+    ASSERT_EQ(read_text(kKey, one.given[0]), PMIX_SUCCESS) << "not in an array";
+    EXPECT_THAT(allocations(), ::testing::ElementsAreArray(one.allocations));
+    EXPECT_EQ(has_default(), one.default_session);
+  }
+}
+
+// row:R6
+TEST_F(SpawnTargets, AreOfTheJobWhereverTheyAreGiven) {
+  ASSERT_EQ(read(), PMIX_SUCCESS);
+  EXPECT_FALSE(job().has_targets()) << "nothing was said";
+  of_app_.text(kKey, "a2");
+  ASSERT_EQ(read(), PMIX_SUCCESS);
+  EXPECT_THAT(allocations(), ElementsAre("a2"));
+  job_.text(kKey, "a1");
+  of_app_.text(kKey, "");
+  texts(of_app_, kKey, {"a2", "a1"});
+  ASSERT_EQ(read(), PMIX_SUCCESS);
+  EXPECT_THAT(allocations(), ElementsAre("a1", "a2"));
+  EXPECT_TRUE(has_default());
+}
+
+TEST_F(SpawnTargets, ThatAreNoneAreRefused) {
+  texts(job_, kKey, {});
+  EXPECT_EQ(read(), PMIX_ERR_BAD_PARAM);
+  job_.u32(kKey, 1);
+  EXPECT_EQ(read(), PMIX_ERR_BAD_PARAM);
+  job_.flag(kKey, true);
+  EXPECT_EQ(read(), PMIX_ERR_BAD_PARAM);
+  static_cast<std::uint32_t*>(job_.new_array(kKey, 1, PMIX_UINT32))[0] = 1;
+  EXPECT_EQ(read(), PMIX_ERR_BAD_PARAM);
+  of_app_.u32(kKey, 1);
+  EXPECT_EQ(read(), PMIX_ERR_BAD_PARAM);
+}
+
+TEST_F(SpawnTargets, AreNotWithoutEnd) {
+  std::vector<std::string> names;
+  for (int number = 0; number < 1025; ++number) names.push_back("a" + std::to_string(number));
+  std::vector<const char*> given;
+  for (const auto& name : names) given.push_back(name.c_str());
+  texts(job_, kKey, given);
+  EXPECT_EQ(read(), PMIX_ERR_BAD_PARAM);
+  given.pop_back();
+  given.push_back("a0");
+  texts(job_, kKey, given);
+  ASSERT_EQ(read(), PMIX_SUCCESS);
+  EXPECT_THAT(allocations(), SizeIs(1024));
+}
+
+TEST_F(SpawnRequest, TheSchedulerProvesWhoItIs) {
+  ASSERT_EQ(read(), PMIX_SUCCESS);
+  EXPECT_EQ(request_.spawn().scheduler_key(), "");
+  ASSERT_EQ(read_text(TIDE_SCHEDULER_KEY, "0123456789abcdef"), PMIX_SUCCESS);
+  EXPECT_EQ(request_.spawn().scheduler_key(), "0123456789abcdef");
+  EXPECT_EQ(read_text(TIDE_SCHEDULER_KEY, ""), PMIX_ERR_BAD_PARAM);
+  job_.flag(TIDE_SCHEDULER_KEY, true);
   EXPECT_EQ(read(), PMIX_ERR_BAD_PARAM);
 }
 

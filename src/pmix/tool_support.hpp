@@ -46,11 +46,12 @@ class ToolFixture : public ServerFixture {
   // A server that tools can find, in a process of its own.
   void with_server(const std::function<void()>& body) { on_node(short_host_name(), body); }
 
-  // pmix_tool with these words; it looks for servers below `directory` only.
+  // The program with these words; it looks for servers below `directory` only.
   Client& start_tool(const std::vector<std::string>& words, const std::string& directory,
-                     const std::string& input = "/dev/null") {
+                     const std::string& input = "/dev/null",
+                     const std::string& program = "pmix_tool") {
     std::vector<std::string> argv = {"/bin/sh", "-c",  "input=$1; shift; exec \"$@\" < \"$input\"",
-                                     "sh",      input, testing::program("pmix_tool")};
+                                     "sh",      input, testing::program(program)};
     argv.insert(argv.end(), words.begin(), words.end());
     ProcEnvironment environment;
     environment.required = {{"TMPDIR", directory}};

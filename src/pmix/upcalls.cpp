@@ -9,12 +9,12 @@
 
 #include "pmix/bridge.hpp"
 #include "pmix/convert.hpp"
-#include "pmix/event_notice.hpp"
 #include "pmix/library_text.hpp"
 #include "pmix/reading.hpp"
 #include "pmix/upcalls_allocation.hpp"
 #include "pmix/upcalls_collective.hpp"
 #include "pmix/upcalls_data.hpp"
+#include "pmix/upcalls_events.hpp"
 #include "pmix/upcalls_spawn.hpp"
 #include "pmix/upcalls_tools.hpp"
 
@@ -114,36 +114,6 @@ pmix_status_t modex_wanted(const pmix_proc_t* proc, const pmix_info_t info[], si
     handler.on_modex(whose, directives.timeout_s, ticket);
   });
   return PMIX_SUCCESS;
-}
-
-// Without these three libpmix refuses clients that want to hear of events at all, and our own
-// notifications wait for ever.
-pmix_status_t events_registered(pmix_status_t* /*codes*/, size_t /*code_count*/,
-                                const pmix_info_t /*info*/[], size_t /*info_count*/,
-                                pmix_op_cbfunc_t /*done*/, void* /*done_data*/) {
-  return PMIX_OPERATION_SUCCEEDED;
-}
-
-pmix_status_t events_deregistered(pmix_status_t* /*codes*/, size_t /*code_count*/,
-                                  pmix_op_cbfunc_t /*done*/, void* /*done_data*/) {
-  return PMIX_OPERATION_SUCCEEDED;
-}
-
-// Told when it is for others than those here, who have it from libpmix already.
-pmix_status_t event_notified(pmix_status_t code, const pmix_proc_t* source, pmix_data_range_t range,
-                             pmix_info_t info[], size_t info_count, pmix_op_cbfunc_t /*done*/,
-                             void* /*done_data*/) {
-  const auto bridge = Bridge::current();
-  if (!bridge) return kStopping;
-  wire::EventNotice notice;
-  // libpmix counts those who wait for a debugger itself, and tells when all that are here do.
-  const bool all_wait = code == PMIX_READY_FOR_DEBUG && source->rank == PMIX_RANK_LOCAL_PEERS;
-  const pmix_status_t status = all_wait
-                                   ? read_all_wait(*source, info, info_count, notice)
-                                   : read_event(code, *source, range, info, info_count, notice);
-  if (status != PMIX_SUCCESS) return status;
-  bridge->post([notice = std::move(notice)](Handler& handler) { handler.on_event(notice); });
-  return PMIX_OPERATION_SUCCEEDED;
 }
 
 }  // namespace

@@ -43,6 +43,9 @@ std::optional<std::int64_t> integer_in(const pmix_value_t& value) {
     case PMIX_UINT64:
       if (value.data.uint64 > std::numeric_limits<std::int64_t>::max()) return std::nullopt;
       return static_cast<std::int64_t>(value.data.uint64);
+    case PMIX_SIZE:
+      if (value.data.size > std::numeric_limits<std::int64_t>::max()) return std::nullopt;
+      return static_cast<std::int64_t>(value.data.size);
     case PMIX_PROC_RANK:
       return value.data.rank;
     default:

@@ -42,6 +42,8 @@ void add_command_line(Page& page) {
   SAMPLE(unknown_option, "--quetzalcoatl", nullopt);
   SAMPLE(unbuilt_option, "--pernode", "-n with --map-by node");
   SAMPLE(unbuilt_option, "--bind-to", "");
+  SAMPLE(option_without_meaning, "--session-id", "sessions have no numbers here",
+         "--alloc-id ID, as tide alloc list shows it");
   SAMPLE(takes_no_value, "--verbose");
   SAMPLE(needs_value, "--timeout", "TIME");
   SAMPLE(empty_value, "--launch-agent", "CMD");
@@ -553,6 +555,8 @@ std::vector<Sample> catalogue_samples() {
   add_watching(page);
   add_elastic(page);
   add_campaigns(page);
+  add_reserving(page);
+  add_reservations(page);
   return page.take();
 }
 

@@ -52,6 +52,11 @@ Error unbuilt_option(std::string_view option, std::string_view alternative) {
   return invalid(std::move(text));
 }
 
+Error option_without_meaning(std::string_view option, std::string_view why,
+                             std::string_view instead) {
+  return invalid(fmt::format("{} means nothing: {}{}{}", one_line(option), why, kTry, instead));
+}
+
 Error takes_no_value(std::string_view option) {
   return invalid(fmt::format("{} takes no value", option));
 }

@@ -22,6 +22,9 @@ Error needs_one_job(std::string_view program);
 Error needs_debug_word();
 Error unknown_option(std::string_view option, const std::optional<std::string>& near);
 Error unbuilt_option(std::string_view option, std::string_view alternative);
+// Known elsewhere; nothing here that it could stand for.
+Error option_without_meaning(std::string_view option, std::string_view why,
+                             std::string_view instead);
 Error takes_no_value(std::string_view option);
 Error needs_value(std::string_view option, std::string_view value_names);
 // Given, and nothing in it.

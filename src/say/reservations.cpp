@@ -70,6 +70,10 @@ Error extend_by_nothing() {
       kTry));
 }
 
+std::string asked_by_name(std::string_view what, std::string_view request) {
+  return fmt::format("{}, as request {}", what, quoted(request));
+}
+
 Error allocation_has_ended(std::string_view id) {
   return Error{ErrorCode::kNotFound, fmt::format("allocation {} has ended meanwhile", quoted(id))};
 }

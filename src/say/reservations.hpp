@@ -24,6 +24,8 @@ Error not_the_scheduler();
 Error unknown_inheritance(std::uint32_t number);
 Error extend_by_nodes_or_time();
 Error extend_by_nothing();
+// Of a request that waits for a manager: how it can be taken back.
+std::string asked_by_name(std::string_view what, std::string_view request);
 Error allocation_has_ended(std::string_view id);
 
 // ---- what a scheduler proves itself by ----

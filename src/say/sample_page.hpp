@@ -31,5 +31,9 @@ class Page {
 void add_elastic(Page& page);
 // Of say/campaigns.hpp.
 void add_campaigns(Page& page);
+// Of say/reserving.hpp.
+void add_reserving(Page& page);
+// Of say/reservations.hpp.
+void add_reservations(Page& page);
 
 }  // namespace tide::say

@@ -1,29 +1,42 @@
 /* pmix_alloc uri URI | pmix_alloc attach PATH | pmix_alloc rank PATH: asks for nodes and gives some
  * back, as it is told on standard input, or each rank in the file PATH.RANK.
  *
- * A line:  NAME DIRECTIVE [KEY=VALUE...]   DIRECTIVE: new extend release cancel, or a number
- *          KEY: nodes list id req share; text.KEY gives the value as a string, whatever it should
- * be deaf | exit STATUS | quit       forgets its handlers; ends at once; ends Prints   "ready
- * NSPACE RANK", "NAME: STATUS [id=…] [req=…] complete=…" when it is answered, and "event CODE
- * [id=…] [req=…] [cause=…] [nspace=…]" for each event. With several ranks each line begins with
- * "RANK|". */
+ * A line is one of
+ *   NAME DIRECTIVE [WORD...]         a request: new, extend, release, cancel or a number, with
+ *                                    nodes= list= id= req= share= target=NSPACE time= warn= key=
+ *                                    inherit=none|child|default|child_default|NUMBER
+ *   NAME spawn [target=A,B] [n=COUNT] [WORD...] -- PROGRAM [ARGUMENT...]
+ *                                    a job in these allocations, of which "default" is the default
+ *                                    session; other words: key= mapby= host= stdout= nohup=
+ *   NAME warn id= left= [key=]       tells the DVM that an allocation ends in so many seconds
+ *   NAME onwarn DIRECTIVE [WORD...]  a request that waits for the next warning, and is made by its
+ *                                    handler for the allocation that it is about
+ *   deaf | exit STATUS | quit        forgets its handlers; ends at once; ends
+ * WORD.text= and WORD.u32= give the value as that type, whatever it should be.
+ *
+ * Prints "ready NSPACE RANK"; when it is answered "NAME: STATUS [id=…] [req=…] complete=…", of a
+ * spawn "NAME: STATUS nspace=…"; and for each event
+ * "event CODE [id=…] [req=…] [cause=…] [nspace=…] [left=…]". With several ranks each line begins
+ * with "RANK|". */
 #include <pmix_tool.h>
-#include <tide/pmix_keys.h>
 #include <unistd.h>
 
+#include "pmix_alloc_words.h"
 #include "pmix_wait.h"
 
-enum { kMostInfos = 8, kLine = 4096 };
+enum { kLine = 4096, kWarning = -194, kIsReady = -195, kModFailed = -196 };
 
 static pmix_proc_t me;
 static char prefix[32] = "";
 static size_t handlers[2];
 static bool registered[2];
 static bool deaf[2];
+static Request* on_warning; /* what is asked for when one comes */
 
 static const char* name_of_code(pmix_status_t code) {
-  if (code == -195) return "PMIX_DVM_IS_READY";
-  if (code == -196) return "PMIX_ERR_DVM_MOD";
+  if (code == kWarning) return "PMIX_ALLOC_TIMEOUT_WARNING";
+  if (code == kIsReady) return "PMIX_DVM_IS_READY";
+  if (code == kModFailed) return "PMIX_ERR_DVM_MOD";
   if (code == PMIX_EVENT_JOB_END) return "PMIX_EVENT_JOB_END";
   return PMIx_Error_string(code);
 }
@@ -45,9 +58,89 @@ static size_t add_ids(char* line, size_t size, size_t used, const pmix_info_t* i
           (size_t)snprintf(line + used, size - used, " cause=%d", typed ? value->data.status : 0);
     } else if (PMIX_CHECK_KEY(&info[i], PMIX_NSPACE)) {
       used += (size_t)snprintf(line + used, size - used, " nspace=%s", value->data.string);
+    } else if (PMIX_CHECK_KEY(&info[i], TIDE_SCHEDULER_KEY)) {
+      used += (size_t)snprintf(line + used, size - used, " key=%s", value->data.string);
+    } else if (PMIX_CHECK_KEY(&info[i], PMIX_TIME_REMAINING)) {
+      const bool typed = value->type == PMIX_UINT32;
+      used += (size_t)snprintf(line + used, size - used, typed ? " left=%u" : " left.type=%u",
+                               typed ? value->data.uint32 : value->type);
     }
   }
   return used;
+}
+
+static void say(const char* line) {
+  printf("%s%s\n", prefix, line);
+  fflush(stdout);
+}
+
+/* ---- what it asks ---- */
+
+static void answered(pmix_status_t status, pmix_info_t* info, size_t count, void* data,
+                     pmix_release_cbfunc_t release, void* release_data) {
+  Request* request = data;
+  char line[kLine];
+  const size_t used = (size_t)snprintf(line, sizeof line, "%s: %d", request->name, status);
+  add_ids(line, sizeof line, used, info, count);
+  say(line);
+  if (release != NULL) release(release_data);
+}
+
+static pmix_alloc_directive_t directive_of(const char* word) {
+  if (strcmp(word, "new") == 0) return PMIX_ALLOC_NEW;
+  if (strcmp(word, "extend") == 0) return PMIX_ALLOC_EXTEND;
+  if (strcmp(word, "release") == 0) return PMIX_ALLOC_RELEASE;
+  if (strcmp(word, "cancel") == 0) return 5;
+  return (pmix_alloc_directive_t)atoi(word);
+}
+
+/* libpmix reads the request until the answer. */
+static void ask(Request* request) {
+  const pmix_status_t status = PMIx_Allocation_request_nb(request->directive, request->info,
+                                                          request->count, answered, request);
+  if (status != PMIX_SUCCESS) answered(status, NULL, 0, request, NULL, NULL);
+}
+
+static void spawned(pmix_status_t status, char* nspace, void* data) {
+  const Request* request = data;
+  char line[kLine];
+  const bool made = status == PMIX_SUCCESS;
+  snprintf(line, sizeof line, "%s: %d%s%s", request->name, status, made ? " nspace=" : "",
+           made ? nspace : "");
+  say(line);
+}
+
+static void spawn(Request* request) {
+  const pmix_status_t status =
+      PMIx_Spawn_nb(request->info, request->count, &request->app, 1, spawned, request);
+  if (status != PMIX_SUCCESS) spawned(status, NULL, request);
+}
+
+static void warn(Request* request) {
+  const pmix_status_t status =
+      PMIx_Notify_event(kWarning, &me, PMIX_RANGE_RM, request->info, request->count, NULL, NULL);
+  answered(status, NULL, 0, request, NULL, NULL);
+}
+
+/* ---- what happens ---- */
+
+static void react_by(Request* request) {
+  pthread_mutex_lock(&mutex);
+  on_warning = request;
+  pthread_mutex_unlock(&mutex);
+}
+
+static void react(const pmix_info_t* info, size_t count) {
+  pthread_mutex_lock(&mutex);
+  Request* request = on_warning;
+  on_warning = NULL;
+  pthread_mutex_unlock(&mutex);
+  if (request == NULL) return;
+  for (size_t i = 0; i < count; ++i) {
+    if (!PMIX_CHECK_KEY(&info[i], PMIX_ALLOC_ID)) continue;
+    add_value(request, PMIX_ALLOC_ID, info[i].value.data.string, PMIX_STRING);
+  }
+  ask(request);
 }
 
 static void event_came(size_t handler, pmix_status_t code, const pmix_proc_t* source,
@@ -61,8 +154,8 @@ static void event_came(size_t handler, pmix_status_t code, const pmix_proc_t* so
   (void)result_count;
   const size_t used = (size_t)snprintf(line, sizeof line, "event %s", name_of_code(code));
   add_ids(line, sizeof line, used, info, info_count);
-  printf("%s%s\n", prefix, line);
-  fflush(stdout);
+  say(line);
+  if (code == kWarning) react(info, info_count);
   if (done != NULL) done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, done_data);
 }
 
@@ -79,8 +172,8 @@ static void handler_gone(pmix_status_t status, void* data) {
 }
 
 static void handle_events(void) {
-  static pmix_status_t changes[] = {-195, -196}, end[] = {PMIX_EVENT_JOB_END};
-  PMIx_Register_event_handler(changes, 2, NULL, 0, event_came, handler_registered, (void*)0);
+  static pmix_status_t changes[] = {kWarning, kIsReady, kModFailed}, end[] = {PMIX_EVENT_JOB_END};
+  PMIx_Register_event_handler(changes, 3, NULL, 0, event_came, handler_registered, (void*)0);
   PMIx_Register_event_handler(end, 1, NULL, 0, event_came, handler_registered, (void*)1);
   wait_for(&registered[0], "handlers");
   wait_for(&registered[1], "handlers");
@@ -91,73 +184,62 @@ static void go_deaf(void) {
     PMIx_Deregister_event_handler(handlers[i], handler_gone, (void*)(uintptr_t)i);
     wait_for(&deaf[i], "handlers");
   }
-  printf("%sdeaf\n", prefix);
-  fflush(stdout);
+  say("deaf");
 }
 
-/* ---- what it asks ---- */
+/* ---- what it is told to do ---- */
 
-typedef struct {
-  char name[64];
-  pmix_info_t info[kMostInfos];
-  size_t count;
-} Request;
-
-static void answered(pmix_status_t status, pmix_info_t* info, size_t count, void* data,
-                     pmix_release_cbfunc_t release, void* release_data) {
-  Request* request = data;
-  char line[kLine];
-  const size_t used = (size_t)snprintf(line, sizeof line, "%s: %d", request->name, status);
-  add_ids(line, sizeof line, used, info, count);
-  printf("%s%s\n", prefix, line);
-  fflush(stdout);
-  if (release != NULL) release(release_data);
+static void append(char*** list, const char* text) {
+  pmix_status_t status;
+  PMIX_ARGV_APPEND(status, *list, text);
+  must(status, text);
 }
 
-static pmix_alloc_directive_t directive_of(const char* word) {
-  if (strcmp(word, "new") == 0) return PMIX_ALLOC_NEW;
-  if (strcmp(word, "extend") == 0) return PMIX_ALLOC_EXTEND;
-  if (strcmp(word, "release") == 0) return PMIX_ALLOC_RELEASE;
-  if (strcmp(word, "cancel") == 0) return 5;
-  return (pmix_alloc_directive_t)atoi(word);
-}
-
-static void load(pmix_info_t* info, const char* key, char* value) {
-  const bool as_text = strncmp(key, "text.", 5) == 0;
-  const char* name = as_text ? key + 5 : key;
-  if (strcmp(name, "nodes") == 0 && !as_text) {
-    const uint64_t number = strtoull(value, NULL, 10);
-    PMIX_INFO_LOAD(info, PMIX_ALLOC_NUM_NODES, &number, PMIX_UINT64);
-  } else if (strcmp(name, "share") == 0 && !as_text) {
-    const bool flag = strcmp(value, "true") == 0;
-    PMIX_INFO_LOAD(info, "pmix.alloc.share", &flag, PMIX_BOOL);
-  } else {
-    const char* pmix = strcmp(name, "nodes") == 0   ? PMIX_ALLOC_NUM_NODES
-                       : strcmp(name, "share") == 0 ? "pmix.alloc.share"
-                       : strcmp(name, "list") == 0  ? PMIX_ALLOC_NODE_LIST
-                       : strcmp(name, "id") == 0    ? PMIX_ALLOC_ID
-                       : strcmp(name, "req") == 0   ? PMIX_ALLOC_REQ_ID
-                                                    : name;
-    PMIX_INFO_LOAD(info, pmix, value, PMIX_STRING);
+/* Of a spawn, behind "--". */
+static void add_program(pmix_app_t* app, char** rest) {
+  for (char* word = strtok_r(NULL, " ", rest); word != NULL; word = strtok_r(NULL, " ", rest)) {
+    if (app->cmd == NULL) app->cmd = strdup(word);
+    append(&app->argv, word);
   }
 }
 
-static void ask(char* line) {
+static void add_words(Request* request, bool spawns, char** rest) {
+  for (char* word = strtok_r(NULL, " ", rest); word != NULL; word = strtok_r(NULL, " ", rest)) {
+    if (spawns && strcmp(word, "--") == 0) {
+      add_program(&request->app, rest);
+    } else if (spawns && strncmp(word, "n=", 2) == 0) {
+      request->app.maxprocs = atoi(word + 2);
+    } else if (spawns && strncmp(word, "target=", 7) == 0) {
+      add_targets(request, word + 7);
+    } else {
+      add_word(request, word);
+    }
+  }
+}
+
+static void obey(char* line) {
   char* rest = NULL;
-  Request* request = calloc(1, sizeof *request); /* libpmix reads it until the answer */
+  Request* request = calloc(1, sizeof *request);
   const char* name = strtok_r(line, " ", &rest);
-  const char* directive = strtok_r(NULL, " ", &rest);
-  if (request == NULL || name == NULL || directive == NULL) exit(2);
+  const char* what = strtok_r(NULL, " ", &rest);
+  if (request == NULL || name == NULL || what == NULL) exit(2);
+  const bool later = strcmp(what, "onwarn") == 0;
+  const bool spawns = strcmp(what, "spawn") == 0;
+  if (later) what = strtok_r(NULL, " ", &rest);
+  if (what == NULL) exit(2);
   snprintf(request->name, sizeof request->name, "%s", name);
-  for (char* word = strtok_r(NULL, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
-    char* value = strchr(word, '=');
-    if (value == NULL || request->count == kMostInfos) exit(2);
-    *value = '\0';
-    load(&request->info[request->count++], word, value + 1);
+  request->directive = directive_of(what);
+  request->app.maxprocs = 1;
+  add_words(request, spawns, &rest);
+  if (later) {
+    react_by(request);
+  } else if (spawns) {
+    spawn(request);
+  } else if (strcmp(what, "warn") == 0) {
+    warn(request);
+  } else {
+    ask(request);
   }
-  const pmix_status_t status = PMIx_Allocation_request_nb(directive_of(directive), request->info,
-                                                          request->count, answered, request);
-  if (status != PMIX_SUCCESS) answered(status, NULL, 0, request, NULL, NULL);
 }
 
 static void follow(FILE* orders) {
@@ -170,7 +252,7 @@ static void follow(FILE* orders) {
     } else if (strncmp(line, "exit ", 5) == 0) {
       _exit(atoi(line + 5));
     } else {
-      ask(line);
+      obey(line);
     }
   }
 }
@@ -194,12 +276,13 @@ static FILE* begin_as_rank(const char* path) {
 }
 
 int main(int argc, char** argv) {
+  char line[kLine];
   if (argc != 3) return 2;
   const bool as_rank = strcmp(argv[1], "rank") == 0;
   FILE* orders = as_rank ? begin_as_rank(argv[2]) : begin_as_tool(argv[1], argv[2]);
   handle_events();
-  printf("%sready %s %u\n", prefix, me.nspace, me.rank);
-  fflush(stdout);
+  snprintf(line, sizeof line, "ready %s %u", me.nspace, me.rank);
+  say(line);
   follow(orders);
   must(as_rank ? PMIx_Finalize(NULL, 0) : PMIx_tool_finalize(), "finalize");
   return 0;

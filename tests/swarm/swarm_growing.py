@@ -1,11 +1,15 @@
 """Elastic DVMs over the nodes of a swarm: made, and looked at on the machines that come and go."""
 
+import subprocess
 import time
 
-from dvm import POLL_S, TIME_SCALE
+from asking import Asker
+from dvm import BIN, POLL_S, TIME_SCALE
 from growing import nodes
-from swarm_dvm import SLOTS, SwarmDvm, everywhere
+from swarm_dvm import HEAD_NODE, SLOTS, SwarmDvm, everywhere
+from test_pmix import info
 
+PROGRAMS = BIN.parent / "tests" / "programs"
 # So that hosts that do not answer are told of soon; a third of it is for ssh to connect.
 PROMPT = {"plm_ssh_timeout": "9s"}
 MOMENT_S = 0.3  # between the last link that a process closes and its end
@@ -52,3 +56,15 @@ def assert_has(dvm, names):
     """The DVM has these nodes, and a job runs on each of them."""
     assert nodes(dvm) == sorted(names)
     everywhere(dvm, names)
+
+
+def ask_as_a_tool(dvm):
+    """A PMIx tool on the head's machine."""
+    output = dvm.tmpdir / "tool"
+    with output.open("w") as sink:
+        argv = dvm.bed.argv(HEAD_NODE, PROGRAMS / "pmix_alloc", "uri", info(dvm)["uri"])
+        process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=sink, stderr=subprocess.STDOUT, text=True, env=dvm.env)
+    dvm._background.append(process)
+    asker = Asker(process, process.stdin, output)
+    asker.heard("ready ")
+    return asker

@@ -2,21 +2,19 @@
 grow with hosts that are wrong: undone and told when nothing is left of it, with the reason of each."""
 
 import re
-import subprocess
 import time
 
 import pytest
 
+from asking import FAILED, FAILED_TO_LAUNCH, SUCCESS
 from dvm import BIN
-from growing import DONE, UNDONE, done, in_phase, kinds, nodes, tide
+from growing import (DONE, UNDONE, begin, done, ended, in_phase, kinds, nodes, parked, phases, ran_on, release,
+                     submit_parked, tide)
 from load import check_tree
 from machines import WRONG_PRTED, write_program
-from swarm_dvm import FAST, HEAD_NODE, everywhere, spoil
-from swarm_growing import TURNED_AWAY_S, assert_has, left_on
-from test_allocation import FAILED, FAILED_TO_LAUNCH, SUCCESS, Asker
-from test_pmix import info
+from swarm_dvm import FAST, MARGIN_S, SILENCE_S, everywhere, spoil
+from swarm_growing import TURNED_AWAY_S, ask_as_a_tool, assert_has, left_on
 
-PROGRAMS = BIN.parent / "tests" / "programs"
 WAYS = {"tree": {}, "flat": {"plm_ssh_no_tree_spawn": 1}}
 AGENT = "/tmp/tide-agent"  # on each node, which may have another one, or none
 TOLD_WITHIN_S = 12
@@ -140,19 +138,7 @@ def test_every_wrong_host_is_named_with_its_reason(bed, make_elastic, agents):
     assert_has(dvm, [*dvm.first, "node3", "node4", "node9"])
 
 
-def ask_as_a_tool(dvm):
-    """A PMIx tool on the head's machine."""
-    output = dvm.tmpdir / "tool"
-    with output.open("w") as sink:
-        argv = dvm.bed.argv(HEAD_NODE, PROGRAMS / "pmix_alloc", "uri", info(dvm)["uri"])
-        process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=sink, stderr=subprocess.STDOUT, text=True, env=dvm.env)
-    dvm._background.append(process)
-    asker = Asker(process, process.stdin, output)
-    asker.heard("ready ")
-    return asker
-
-
-# row:E5 row:E8 row:C3
+# row:E5 row:C3
 @pytest.mark.limit(120)
 def test_a_daemon_that_is_lost_before_all_know_it_undoes_the_grow(bed, make_elastic):
     """It hears nothing, so the grow stays open until its machine crashes; then nothing is left on the others."""
@@ -168,3 +154,42 @@ def test_a_daemon_that_is_lost_before_all_know_it_undoes_the_grow(bed, make_elas
         bed.boot("node5")
     done(dvm, "grow", "--host", "node3,node4,node6")
     assert_has(dvm, [*dvm.first, "node3", "node4", "node6"])
+
+
+# row:E7 row:E5
+@pytest.mark.limit(120)
+def test_of_two_grows_only_the_one_whose_machine_crashes_is_undone(bed, make_elastic):
+    """node5 hears nothing; as long as it is a member those of the other grow are not wired either."""
+    dvm = make_elastic(4, seen=8, prtemca={"rml_radix": 2, **FAST, "tide_failpoint": "event.message_in/node5:hold"})
+    before = dvm.daemon_pids()
+    bad = begin(dvm, "grow", "--host", "node5,node6")
+    in_phase(dvm, "wiring")
+    good = begin(dvm, "grow", "--host", "node7,node8")
+    in_phase(dvm, "wiring", "wiring")
+    bed.crash("node5")
+    assert "node5" in ended(dvm, bad, UNDONE).stderr
+    assert not left_on(dvm, ["node6"]), "told, and still there"
+    ended(dvm, good)
+    after = dvm.daemon_pids()
+    assert {node: after[node] for node in before} == before
+    assert_has(dvm, [*dvm.first, "node7", "node8"])
+    assert sorted(kinds(dvm, "grow-")) == ["grow-begun", "grow-begun", "grow-done", "grow-failed"]
+
+
+# row:E8
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("lost", ["node4", "node2"], ids=["leaf", "relay"])
+def test_a_machine_of_no_grow_that_crashes_stops_none(bed, make_elastic, lost):
+    """One that has nothing to do with the newcomers, and the one that they are to hang on. A job waits all the while."""
+    dvm = make_elastic(4, seen=6, prtemca={"rml_radix": 2, **FAST, "tide_failpoint": "action.launch_daemons/head@2:hold"})
+    growing = begin(dvm, "grow", "--host", "node5,node6")
+    in_phase(dvm, "starting")
+    job = submit_parked(dvm, 1, "--host", "node3")
+    bed.crash(lost)
+    left = [name for name in dvm.first if name != lost] + ["node5", "node6"]
+    dvm.wait_for_nodes(left, limit_s=SILENCE_S + MARGIN_S)
+    assert parked(dvm) == [1] and list(phases(dvm).values()) == ["starting"]
+    release(dvm, "action.launch_daemons")
+    ended(dvm, growing)
+    assert ran_on(dvm, job) == ["node3"]
+    assert_has(dvm, left)

@@ -141,7 +141,7 @@ class Endurance:
         return after
 
     def _cycle(self, cycle):
-        dvm, sizes = self.dvm, self.sizes
+        dvm, sizes, before = self.dvm, self.sizes, self._counters()
         submitters = Submitters(dvm, self._kinds)
         try:
             submitters.some_more()
@@ -155,8 +155,15 @@ class Endurance:
         finally:
             submitters.stop()
         assert not submitters.not_by_contract(), submitters.not_by_contract()[:3]
+        counted = {name: count - before[name] for name, count in self._counters().items()}
+        grows = 2 if cycle == 0 else 1
+        assert counted == {"elastic.grows": grows, "elastic.shrinks": 1, "elastic.rollbacks": 0, "tree.repairs": 1}, counted
         self._counts = {kind: self._counts[kind] + submitters.ended[kind] for kind in self._kinds}
         self._failed += submitters.failed
+
+    def _counters(self):
+        counters = self.dvm.status()["counters"]
+        return {name: counters[name] for name in ("elastic.grows", "elastic.shrinks", "elastic.rollbacks", "tree.repairs")}
 
     def _look(self):
         programs = {rank: program_has(self.dvm, rank, pid) for rank, pid in self.programs().items()}
@@ -176,6 +183,7 @@ class Endurance:
 
 def assert_flat(after):
     """What is kept on purpose is filled after the first. A daemon had one process of each MPI job at most."""
+    assert len(after) >= 2, "one look tells nothing"
     first, last = after[0], after[-1]
     kept_kib = (last.mpi_jobs - first.mpi_jobs) * KEPT_PER_MPI_PROCESS_KIB
     for rank, (kib, _) in first.programs.items():

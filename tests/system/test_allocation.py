@@ -2,120 +2,16 @@
 
 import os
 import signal
-import subprocess
 
 import pytest
 
+from asking import (BAD_PARAM, FAILED, FAILED_TO_LAUNCH, LOST_CONNECTION, NO_PERMISSIONS, NOT_FOUND, NOT_SUPPORTED,
+                    OUT_OF_RESOURCE, READY, SUCCESS, TIMEOUT, UNREACH, parsed)
 from dvm import BIN, DvmByPrte, wait_until
 from growing import nodes, running, settled, where
 from test_pmix import info
 
-PROGRAMS = BIN.parent / "tests" / "programs"
-SUCCESS, NO_PERMISSIONS, BAD_PARAM, OUT_OF_RESOURCE, NOT_FOUND, NOT_SUPPORTED = "0", "-23", "-27", "-29", "-46", "-47"
-FAILED_TO_LAUNCH, LOST_CONNECTION, TIMEOUT, UNREACH = "-181", "-61", "-24", "-25"
-READY, FAILED = "PMIX_DVM_IS_READY", "PMIX_ERR_DVM_MOD"
 HELD = "action.launch_daemons@2:hold"  # the daemons of a grow are not started until it is released
-
-
-class Asker:
-    """pmix_alloc: what it was told so far, line by line, and what it is to ask."""
-
-    def __init__(self, process, orders, output):
-        self.process, self._orders, self._output = process, orders, output
-
-    def lines(self):
-        return self._output.read_text().splitlines()
-
-    def order(self, line):
-        self._orders.write(line + "\n")
-        self._orders.flush()
-
-    def heard(self, beginning):
-        return wait_until(lambda: [line for line in self.lines() if line.startswith(beginning)], what=f"it hears {beginning!r}")
-
-    def ask(self, name, *words):
-        """What it is answered: (status, {id, req, complete})."""
-        self.order(" ".join([name, *words]))
-        return parsed(self.heard(f"{name}: ")[0])
-
-    def events(self):
-        return [parsed(line) for line in self.lines() if line.startswith("event ")]
-
-    def event(self, name=None):
-        """The one event that it was told, of its request of this name."""
-        wait_until(lambda: self.events(), what="it hears of the end")
-        (only,) = [one for one in self.events() if name is None or one[1].get("req") == name]
-        return only
-
-    def end(self, how="quit"):
-        self.order(how)
-        self.process.wait(timeout=30)
-
-
-def parsed(line):
-    words = line.split(": ", 1)[1] if line.split(" ")[0].endswith(":") else line.split(" ", 1)[1]
-    status, *facts = words.split(" ")
-    return status, dict(fact.split("=", 1) for fact in facts)
-
-
-@pytest.fixture
-def tool(tmp_path):
-    """A function (dvm, where) → a tool that is attached to the head or to a daemon."""
-    started = []
-
-    def make(dvm, at="head"):
-        place = ("uri", info(dvm)["uri"]) if at == "head" else ("attach", dvm.pmix_file(at))
-        output = tmp_path / f"tool{len(started)}"
-        with output.open("w") as sink:
-            process = subprocess.Popen([PROGRAMS / "pmix_alloc", *place], stdin=subprocess.PIPE, stdout=sink,
-                                       stderr=subprocess.STDOUT, text=True, env={**os.environ, "TMPDIR": str(dvm.tmpdir)})
-        asker = Asker(process, process.stdin, output)
-        started.append(process)
-        asker.heard("ready ")
-        return asker
-
-    yield make
-    for process in started:
-        process.kill()
-        process.wait(timeout=30)
-
-
-class Rank(Asker):
-    """One rank of a job of pmix_alloc."""
-
-    def __init__(self, process, orders, output, rank):
-        super().__init__(process, orders, output)
-        self._mark = f"{rank}|"
-
-    def lines(self):
-        return [line[len(self._mark):] for line in super().lines() if line.startswith(self._mark)]
-
-
-@pytest.fixture
-def ranks(tmp_path):
-    """A function (dvm, n) → the ranks of a job, one on each node."""
-    started = []
-
-    def make(dvm, n, *options):
-        base = tmp_path / f"job{len(started)}"
-        orders = []
-        for rank in range(n):
-            os.mkfifo(f"{base}.{rank}")
-            orders.append(os.fdopen(os.open(f"{base}.{rank}", os.O_RDWR), "w"))
-        output = tmp_path / f"out{len(started)}"
-        with output.open("w") as sink:
-            process = subprocess.Popen([BIN / "prun", "-n", str(n), "--map-by", "node", *options, PROGRAMS / "pmix_alloc", "rank", base],
-                                       stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT, env=dvm.env)
-        started.append(process)
-        all_ranks = [Rank(process, orders[rank], output, rank) for rank in range(n)]
-        for one in all_ranks:
-            one.heard("ready ")
-        return all_ranks
-
-    yield make
-    for process in started:
-        process.kill()
-        process.wait(timeout=30)
 
 
 def sessions(dvm):
@@ -269,8 +165,8 @@ def test_what_makes_no_sense_is_refused_without_an_event(elastic, tool):
     asker = tool(dvm)
     before = dvm.status()["nodes"]
     for number, (words, status) in enumerate([
-            (["new"], BAD_PARAM), (["new", "nodes=0"], BAD_PARAM), (["new", "text.nodes=2"], BAD_PARAM),
-            (["new", "nodes=1", "list=v3"], BAD_PARAM), (["new", "nodes=1", "text.share=yes"], BAD_PARAM),
+            (["new"], BAD_PARAM), (["new", "nodes=0"], BAD_PARAM), (["new", "nodes.text=2"], BAD_PARAM),
+            (["new", "nodes=1", "list=v3"], BAD_PARAM), (["new", "nodes=1", "share.text=yes"], BAD_PARAM),
             (["extend", "nodes=1"], BAD_PARAM), (["release"], BAD_PARAM), (["cancel"], BAD_PARAM),
             (["extend", "nodes=1", "id=a77"], NOT_FOUND), (["extend", "nodes=1", "req=none"], NOT_FOUND),
             (["release", "id=a77"], NOT_FOUND), (["release", "list=v9"], NOT_FOUND), (["cancel", "req=none"], NOT_FOUND),
@@ -382,6 +278,24 @@ def test_a_leaving_daemon_takes_leave_of_its_tools(elastic, tool):
     stays.end()
     near.end()
     assert not stays.events() and len(near.events()) == 1
+
+
+# row:C3 row:S15
+@pytest.mark.parametrize("at", ["head", "v2"])
+def test_a_shrink_that_cannot_be_ordered_is_told_with_its_cause(elastic, tool, at):
+    """Also to a tool at a daemon that was to leave: it stays."""
+    dvm = elastic(nodes=3, failpoint="core.order_to_leave:fail")
+    before = dvm.daemon_pids()
+    asker, other = tool(dvm, at), tool(dvm, "v1")
+    status, facts = asker.ask("less", "release", "list=v2,v3", "req=mine")
+    assert (status, facts["req"], facts["complete"]) == (SUCCESS, "mine", "0")
+    assert asker.event() == (FAILED, {"id": facts["id"], "req": "mine", "cause": OUT_OF_RESOURCE})
+    assert not dvm.status()["campaigns"], "the fence is down by then"
+    assert dvm.daemon_pids() == before and {node["state"] for node in dvm.status()["nodes"]} == {"up"}
+    assert where(dvm, 3) == ["v1", "v2", "v3"]
+    asker.end()
+    other.end()
+    assert len(asker.events()) == 1 and not other.events()
 
 
 # row:C7 row:E14

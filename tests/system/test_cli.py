@@ -274,7 +274,7 @@ def test_release_of_nothing(shared_dvm):
 
 
 @pytest.mark.parametrize("argv", [["tide", command] for command in
-                                  ("up", "run", "status", "jobs", "kill", "grow", "shrink", "pool", "down", "params",
+                                  ("up", "run", "status", "jobs", "kill", "grow", "shrink", "pool", "alloc", "down", "params",
                                    "logs", "debug", "sim")]
                          + [[name] for name in ("prun", "prterun", "pterm", "prte_info", "prte")])
 def test_help_has_examples(shared_dvm, argv):

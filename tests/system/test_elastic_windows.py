@@ -65,6 +65,26 @@ def test_a_daemon_of_no_campaign_is_lost_during_a_grow(elastic):
     assert ran_on(dvm, job) == ["v1", "v3"]
 
 
+# row:E5 row:S9
+def test_a_slow_starter_that_reports_when_its_grow_is_undone_is_sent_away(elastic):
+    """Nobody can end it, and it stands still before it looks for the head, until the grow has been given up."""
+    dvm = elastic(nodes=2, failpoint="action.connect/v3:delay=3000,action.end_daemon:hold", tide_grow_timeout="1s",
+                  tide_leave_timeout="1s")
+    before = dvm.daemon_pids()
+    growing = begin(dvm, "grow", "--host", "v3")
+    (late,) = wait_until(lambda: [pid for pid, words in dvm.processes().items() if "--node v3" in words], what="v3 starts")
+    with frozen(late):
+        assert "no report within 1 s from: v3" in ended(dvm, growing, UNDONE).stderr
+        assert is_alive(late)
+    wait_until(lambda: not is_alive(late), what="v3 is sent away")
+    assert "the launch ticket is not valid" in dvm.log_text("v3")
+    release(dvm, "action.end_daemon")
+    assert dvm.daemon_pids() == before
+    done(dvm, "grow", "--host", "v4")
+    assert where(dvm, 3) == ["v1", "v2", "v4"]
+    assert kinds(dvm, "grow-") == ["grow-begun", "grow-failed", "grow-begun", "grow-done"]
+
+
 # row:E20
 def test_a_release_of_a_node_that_an_unfinished_grow_brings(elastic):
     dvm = elastic(nodes=1, failpoint=NOT_LAUNCHED)
@@ -198,6 +218,24 @@ def test_an_order_that_cannot_be_sent_leaves_everybody_where_they_were(elastic):
     assert dvm.daemon_pids() == before and set(states(dvm).values()) == {"up"} and repairs(dvm) == 0
 
 
+# row:S1
+def test_an_order_that_cannot_be_sent_fails_its_own_caller_and_nobody_elses(elastic):
+    """Meanwhile the word of a grow is on its way to all: v2 stands still and has not got it."""
+    dvm = elastic(nodes=2, pool=1, failpoint="core.order_to_leave:fail", tide_heartbeat_timeout="40s")
+    with frozen(dvm.daemon_pids()["v2"]):
+        growing = begin(dvm, "grow", "--count", "1")
+        in_phase(dvm, "wiring")
+        shrinking = dvm.start("tide", "shrink", "--host", "v1", "--wait")
+        assert "the DVM has not shrunk" in ended(dvm, shrinking, UNDONE).stderr
+        assert growing.poll() is None and list(phases(dvm).values()) == ["wiring"], "that is not its end"
+        assert states(dvm) == {"v1": "up", "v2": "up", "v3": "wiring"}
+        job = submit_parked(dvm, 3)
+    assert ended(dvm, growing).stdout.count("grown by 1 node: v3") == 1
+    assert ran_on(dvm, job) == ["v1", "v2", "v3"]
+    told = kinds(dvm, "grow-", "shrink-")
+    assert told == ["grow-begun", "shrink-begun", "shrink-failed", "grow-done"], told
+
+
 class HeldBeforeLaunch:
     """A DVM of four nodes that is about to lose v4, and a job of two processes on v1 and v2 that was mapped meanwhile:
     when it came there was no change yet, and its files took until now. A grow is open, too."""
@@ -319,7 +357,7 @@ def test_a_node_that_leaves_already_is_released_once(elastic):
     assert repairs(dvm) == 2 and kinds(dvm).count("node-left") == 2
 
 
-# row:S5
+# row:S5 row:S1
 def test_a_target_whose_parent_dies_with_the_order_hears_it_from_the_next(elastic):
     """v1 stands still above v3 and v4, so that the order gets no further."""
     dvm = elastic(nodes=4, pool=0, rml_radix=2, routed_base_verbose=1, tide_heartbeat_timeout="40s", **PATIENT)
@@ -356,7 +394,8 @@ def test_forty_jobs_across_a_shrink(elastic):
 @pytest.mark.parametrize("radix", [2, 64])
 @pytest.mark.parametrize("targets", ["v1,v3,v7", "v3,v6,v2"], ids=["a-branch", "branches"])
 def test_a_shrink_repairs_the_tree_once_everywhere(elastic, radix, targets):
-    dvm = elastic(nodes=7, pool=0, rml_radix=radix, routed_base_verbose=2)
+    """Who leaves is let go: the timer of one who is not would take longer than this test may."""
+    dvm = elastic(nodes=7, pool=0, rml_radix=radix, routed_base_verbose=2, tide_leave_timeout="80s")
     stay = sorted(set(nodes(dvm)) - set(targets.split(",")))
     done(dvm, "shrink", "--host", targets)
     assert where(dvm, 4) == stay

@@ -93,6 +93,7 @@ COMMANDS = {
     "unknown-parameter-asked-for": ["tide", "params", "rml_radx"],
     "bad-parameter-value": ["tide", "up", "--dvm", "never", "--prtemca", "rml_radix", "many"],
     "bad-parameter-choice": ["tide", "up", "--dvm", "never", "--prtemca", "prte_set_default_slots", "core"],
+    "pool-without-elastic": ["tide", "up", "--dvm", "never", "--pool", "12"],
     "dvm-name-taken": ["prte", "--daemonize", "--dvm", "work"],
     "dvm-name-invalid": ["tide", "up", "--dvm", "Night Shift"],
     "dvm-name-nearly-right": ["tide", "status", "--dvm", "wrok"],
