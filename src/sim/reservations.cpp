@@ -120,7 +120,7 @@ Wanted Reservations::draw(const Asker& asker, Chance& chance) const {
     out.set_what(Wanted::CANCEL);
   }
   const bool proves = asker.is_scheduler ? chance.percent(60) : chance.percent(kMistakenPercent);
-  if (proves) out.set_scheduler_key(asker.is_scheduler ? kSchedulerKey : "not known to anybody");
+  if (proves) out.set_scheduler_key(asker.is_scheduler ? kSchedulerKey : "known to nobody at all");
   return out;
 }
 
