@@ -229,6 +229,25 @@ TEST_F(Disposed, AnOwnerThatEndsWhileItsNodesStart) {
   EXPECT_TRUE(leaves(4));
 }
 
+// row:R12 in the step in which the node is ordered away, which ends the tool
+TEST_F(Disposed, AToolThatGoesWithItsNodeLeavesItsReservationAtOnce) {
+  const auto id = reserve(wants(AllocationRequest::NEW, 0, {"v2"}));
+  rig.release({"v1"});
+  EXPECT_TRUE(is_over(id));
+  EXPECT_EQ(session_of(2), "");
+}
+
+// row:R7 a job that waits to hear of a node which is not for it any more
+TEST_F(Disposed, WhoWaitsForANodeUnderSuspicionDoesNotWaitWhenItIsReserved) {
+  wire::UpBody word;
+  word.mutable_suspect()->set_rank(2);
+  rig.up(1, std::move(word));
+  rig.submit(kUser, job_spec(4));
+  ASSERT_EQ(rig.head.jobs().unended_jobs().size(), 1U) << "two nodes have room, if both are well";
+  reserve(wants(AllocationRequest::NEW, 0, {"v2"}));
+  EXPECT_THAT(rig.head.jobs().unended_jobs(), IsEmpty());
+}
+
 // ---- a scheduler ----
 
 // row:R11 row:R8

@@ -146,6 +146,7 @@ void ElasticDesk::look() {
   ask_for_jobs();
   bool moved = !campaigns_.empty();
   while (std::exchange(moved, false)) {
+    end_the_disowned();  // a tool that owns something goes with the node that it is attached to
     std::vector<CampaignId> ids;
     for (const auto& [id, campaign] : campaigns_) ids.push_back(id);
     for (const CampaignId id : ids) {

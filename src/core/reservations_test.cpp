@@ -115,6 +115,8 @@ TEST_F(Owned, WhatIsRefusedChangesNothing) {
       {wants(AllocationRequest::RELEASE, 0, {"v2"}), false, ErrorCode::kPermissionDenied},
       {release, false, ErrorCode::kInvalidArgument},
       {by_scheduler(about(release, id), "wrong"), false, ErrorCode::kPermissionDenied},
+      {by_scheduler(about(release, id), "sixteen bytes or less"), false,
+       ErrorCode::kPermissionDenied},
       {by_scheduler(about(release, id)), true, ErrorCode::kPermissionDenied},
   };
   const auto before = state();

@@ -371,6 +371,8 @@ core::NodeRequest Changes::node_named(const std::string& name) {
 bool Changes::perform(const core::Action& action) {
   if (const auto* ask = std::get_if<core::AskForNodes>(&action)) {
     grant(*ask);
+  } else if (const auto* time = std::get_if<core::AskForTime>(&action)) {
+    prolong(*time);
   } else if (const auto* order = std::get_if<core::ReturnNodes>(&action)) {
     take_back(*order);
   } else {
@@ -386,7 +388,9 @@ void Changes::grant(const core::AskForNodes& ask) {
   if (moody && chance.percent(kSilentPercent)) return;
   core::NodesGranted granted{ask.ask, {}};
   std::vector<std::string> names;
-  for (const auto& host : ask.hosts) names.push_back(host.node());
+  for (const auto& host : ask.hosts) {
+    if (std::ranges::find(names, host.node()) == names.end()) names.push_back(host.node());
+  }
   for (auto it = free_.begin(); it != free_.end() && (ask.all || names.size() < ask.count); ++it) {
     names.push_back(*it);
   }
@@ -413,11 +417,29 @@ void Changes::grant(const core::AskForNodes& ask) {
       troubles_[names.front()] = *outcome.plan.trouble;
     }
   }
-  if (world_.head().elastic().enabled() && chance.percent(kLeasePercent)) {
+  if (ask.wish.time_ms > 0) {
+    granted.lease = ask.wish;
+  } else if (world_.head().elastic().enabled() && chance.percent(kLeasePercent)) {
     granted.lease.time_ms = static_cast<std::uint32_t>(chance.between(1, kLongestLeaseMs));
     granted.lease.warn_ms = static_cast<std::uint32_t>(chance.between(0, kLongestLeaseMs));
   }
   note_lease(granted);
+  world_.schedule().after(chance.between(1, kAnswerUs), what,
+                          [this, granted] { world_.post_to_head(granted); });
+}
+
+// Whose time it is that gets longer is not told, so nobody's is looked at any more.
+void Changes::prolong(const core::AskForTime& ask) {
+  Chance chance = world_.chance(kGrantPurpose).of(ask.ask);
+  if (chance.percent(kSilentPercent)) return;
+  const What what{What::Kind::kClient, kHeadHost, kFirstGrant + ask.ask};
+  if (chance.percent(kRefusesPercent)) {
+    const core::NodesRefused refused{ask.ask, {ErrorCode::kOutOfResources, "no more time"}};
+    return world_.schedule().after(chance.between(1, kAnswerUs), what,
+                                   [this, refused] { world_.post_to_head(refused); });
+  }
+  leased_until_.clear();
+  const core::TimeGranted granted{ask.ask, ask.time_ms, {}};
   world_.schedule().after(chance.between(1, kAnswerUs), what,
                           [this, granted] { world_.post_to_head(granted); });
 }

@@ -88,6 +88,7 @@ class Changes {
   void check_round(const ChangeOutcome& outcome) const;
   void check_leases() const;
   void grant(const core::AskForNodes& ask);
+  void prolong(const core::AskForTime& ask);
   void note_lease(const core::NodesGranted& granted);
   void take_back(const core::ReturnNodes& order);
   [[nodiscard]] std::vector<std::string> some_nodes(std::uint32_t count,

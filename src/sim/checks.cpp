@@ -43,7 +43,8 @@ bool is_about_daemons(const core::HeadEvent& event) {
 Checks::Checks(const World& world)
     : world_(world),
       keep_events_(world.scenario().seed % kReplayEvery == 0),
-      watchers_(world.scenario().seed % kWatchEvery == 1) {}
+      watchers_(world.scenario().seed % kWatchEvery == 1),
+      sessions_("sim@user", world.scenario().orders_fail()) {}
 
 // ---- every step ----
 
@@ -60,7 +61,12 @@ void Checks::on_head_step(const core::HeadEvent& event, const core::Actions& act
   check_lost_nodes(now_ms);
   check_fence();
   trees_.on_head_step(world_.head().overlay().membership());
-  if (!world_.scenario().changes.empty()) {
+  if (world_.scenario().reserves()) {
+    const auto* before = sessions_.last();
+    sessions_.take(look_at_sessions(world_.head(), event, actions, before, events_seen_),
+                   world_.down_requested() || !world_.ready());
+  }
+  if (world_.scenario().changes_size()) {
     check_size(event);
     const auto campaigns = world_.head().jobs().fence().campaigns().size();
     const bool fewer = campaigns < std::exchange(campaigns_, campaigns);
@@ -261,7 +267,7 @@ void Checks::when_quiet() {
 void Checks::check_unchanged() const {
   const auto& scenario = world_.scenario();
   const bool changes =
-      !scenario.changes.empty() ||
+      scenario.changes_size() ||
       std::ranges::any_of(scenario.jobs, [](const auto& job) { return job.adds > 0; });
   if (!changes && world_.head().jobs().held() > 0) {
     throw BrokenPromise("without a change nobody is held", "somebody was");
@@ -353,9 +359,9 @@ bool Checks::is_left_alone(const Outcome& outcome) const {
   const auto& plan = outcome.plan;
   const bool has_time = plan.timeout_ms == 0 && plan.spawn_timeout_ms == 0 && plan.bad_disks == 0;
   const bool clients = plan.client == ClientHabit::kStays || plan.client == ClientHabit::kSlow;
-  const bool may_refuse = world_.changes().ever_refused() || !world_.scenario().changes.empty();
+  const bool may_refuse = world_.changes().ever_refused() || world_.scenario().changes_size();
   const bool refused = plan.adds > 0 && may_refuse;
-  return has_time && clients && !refused && !members_.empty() &&
+  return has_time && clients && !refused && !plan.aimed && !members_.empty() &&
          !lost_between(outcome.submitted_ms, outcome.answered_ms);
 }
 

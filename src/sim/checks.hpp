@@ -14,6 +14,7 @@
 #include "core/roster.hpp"
 #include "sim/network.hpp"
 #include "sim/scenario.hpp"
+#include "sim/session_checks.hpp"
 #include "sim/size_checks.hpp"
 #include "sim/tree_checks.hpp"
 #include "sim/watchers.hpp"
@@ -87,6 +88,8 @@ class Checks {
   std::vector<std::uint64_t> losses_ms_;
   SizeChecks sizes_;
   TreeChecks trees_;
+  SessionChecks sessions_;
+  std::uint64_t events_seen_ = 0;
 };
 
 }  // namespace tide::sim

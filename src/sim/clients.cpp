@@ -22,6 +22,7 @@ constexpr std::uint64_t kFirstSender = 6'000'000;
 constexpr std::uint64_t kFirstDebugger = 7'000'000;
 constexpr std::uint32_t kTooManyProcesses = 10'000;
 constexpr std::uint64_t kReplyUs = 300;
+constexpr std::uint64_t kAimPurpose = 0x61696D;
 constexpr std::uint64_t kSlowUs = 400'000;
 
 wire::StopAt stop_of(HeldAt held_at) {
@@ -85,6 +86,7 @@ void Clients::submit(std::size_t index) {
   if (plan.misfit == Misfit::kTooLarge) app->add_argv(std::string(kMessageLimit / 2, 'x'));
   for (std::uint32_t i = 0; i < plan.files; ++i) job->add_files()->set_name(std::to_string(i));
   world_.changes().add_nodes(plan, index, *job);
+  if (plan.aimed) world_.services().reservations().aim(*job, world_.chance(kAimPurpose).of(index));
   world_.post_to_head(std::move(message));
   const bool acts = plan.client != ClientHabit::kStays && plan.client != ClientHabit::kSlow;
   const What what{What::Kind::kClient, kHeadHost, index};

@@ -68,6 +68,8 @@ void Counts::add(const Counts& other) {
   changes += other.changes;
   changes_done += other.changes_done;
   changes_failed += other.changes_failed;
+  wishes += other.wishes;
+  wishes_granted += other.wishes_granted;
 }
 
 std::uint64_t Counts::faults_in_all() const {

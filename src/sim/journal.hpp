@@ -43,6 +43,8 @@ struct Counts {
   std::uint64_t changes = 0;  // of the DVM's size
   std::uint64_t changes_done = 0;
   std::uint64_t changes_failed = 0;
+  std::uint64_t wishes = 0;  // about allocations
+  std::uint64_t wishes_granted = 0;
 
   void add(const Counts& other);
   [[nodiscard]] std::uint64_t faults_in_all() const;

@@ -28,6 +28,7 @@ enum Purpose : std::uint64_t {
   kTraceDraw,
   kChangeDraw,
   kAddDraw = 20,
+  kReservationDraw,
 };
 
 struct Burst {
@@ -189,7 +190,9 @@ void draw_traces(JobPlan& job, Chance chance) {
 void draw_asks(JobPlan& job, const FaultClasses& classes, Chance chance) {
   if (!chance.percent(40)) return;
   const auto kinds = chance.between(1, 3);
-  for (std::uint64_t i = 0; i < kinds; ++i) job.asks.at(chance.below(kAsks)) += chance.small(1, 2);
+  for (std::uint64_t i = 0; i < kinds; ++i) {
+    job.asks.at(chance.below(kAsks - 1)) += chance.small(1, 2);  // allocations are drawn apart
+  }
   job.asks_for(Ask::kSpawn) = std::min(job.asks_for(Ask::kSpawn), 1U);
   if (!classes.contains(FaultClass::kProcess)) return;
   static constexpr std::array kChildren = {Trouble::kExitCode, Trouble::kHang, Trouble::kStubborn,
@@ -284,6 +287,32 @@ void draw_added_nodes(Scenario& scenario, const FaultClasses& classes, Chance ch
   }
 }
 
+// Tools and processes that reserve nodes, and aim jobs at what is reserved.
+void draw_reservations(Scenario& scenario, const std::vector<Burst>& bursts, Chance chance) {
+  if (!chance.percent(30)) return;
+  if (scenario.spares == 0) scenario.spares = chance.small(1, 10);
+  const auto more = chance.between(1, 3);
+  for (std::uint64_t i = 0; i < more; ++i) {
+    scenario.tools.push_back(draw_tool(bursts, chance));
+    if (scenario.tools.back().stay_ms > 0)
+      scenario.tools.back().stay_ms += chance.between(0, 5'000);
+  }
+  for (auto& tool : scenario.tools) {
+    tool.at_ms = std::max(tool.at_ms, kFirstChangeMs);
+    tool.wishes = chance.small(0, 5);
+    tool.aims = chance.percent(60);
+    tool.schedules = chance.percent(15);
+  }
+  scenario.tools.back().wishes += 2;
+  for (auto& job : scenario.jobs) {
+    job.aimed = chance.percent(30);
+    if (job.only_map || job.held_at != HeldAt::kNowhere || job.restarts > 0) continue;
+    if (job.recoverable || !chance.percent(25)) continue;
+    job.asks_for(Ask::kAllocate) = chance.small(1, 3);
+    if (chance.percent(40)) ++job.asks_for(Ask::kSpawn);
+  }
+}
+
 FaultClasses draw_classes(const FaultClasses& allowed, Chance chance) {
   static constexpr std::array kMainClasses = {FaultClass::kCut, FaultClass::kCrash,
                                               FaultClass::kFreeze, FaultClass::kPartition};
@@ -331,6 +360,12 @@ bool counts_as_fault(FaultKind kind) {
 std::uint32_t Scenario::fault_count() const {
   return static_cast<std::uint32_t>(std::ranges::count_if(
       faults, [](const Fault& fault) { return counts_as_fault(fault.kind); }));
+}
+
+bool Scenario::reserves() const {
+  const auto wishes = [](const ToolPlan& tool) { return tool.wishes > 0; };
+  const auto asks = [](const JobPlan& job) { return job.asks_for(Ask::kAllocate) > 0; };
+  return std::ranges::any_of(tools, wishes) || std::ranges::any_of(jobs, asks);
 }
 
 std::uint64_t Scenario::calm_ms() const {
@@ -389,6 +424,7 @@ Scenario draw_scenario(std::uint64_t seed, const ScenarioOptions& options) {
   }
   draw_changes(scenario, classes, bursts, chance.of(kChangeDraw));
   draw_added_nodes(scenario, classes, chance.of(kAddDraw));
+  draw_reservations(scenario, bursts, chance.of(kReservationDraw));
   Chance end = chance.of(kEnd);
   if (end.percent(15)) scenario.take_down_ms = moment_in(bursts.back(), end);
   return scenario;

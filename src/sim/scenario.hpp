@@ -90,8 +90,9 @@ enum class Ask : std::uint8_t {
   kSpawn,  // a job, to be connected with
   kLog,
   kQuery,
+  kAllocate,  // nodes, more of them, or fewer: src/sim/reservations
 };
-inline constexpr std::size_t kAsks = 9;
+inline constexpr std::size_t kAsks = 10;
 std::string_view name_of(Ask ask);
 
 // Where the processes of a job wait until their client, which is their debugger, lets them go on.
@@ -126,7 +127,8 @@ struct JobPlan {
   std::uint32_t failures = 1;  // so often the process in trouble fails before it does not
   std::array<std::uint32_t, kAsks> asks{};  // how often each
   Trouble child = Trouble::kNone;           // of what it spawns
-  bool spawned = false;                     // by a process, with which it connects
+  bool spawned = false;                     // by a process with which it connects
+  bool aimed = false;                       // at some of the sessions that are there
   std::uint32_t files = 0;                  // that it brings to its nodes
   std::uint32_t bad_disks = 0;              // in a hundred nodes, where they can't be written
   std::uint32_t adds = 0;                   // nodes that it asks for
@@ -158,6 +160,9 @@ struct ToolPlan {
   bool slow = false;          // to read
   std::uint32_t processes = 1;
   std::uint32_t max_output_bytes = 2000;
+  std::uint32_t wishes = 0;  // about allocations
+  bool aims = false;         // its jobs at some of the sessions that are there
+  bool schedules = false;    // it knows the key of the scheduler
   bool operator==(const ToolPlan&) const = default;
 };
 
@@ -203,8 +208,12 @@ struct Scenario {
 
   // When the last fault is over.
   [[nodiscard]] std::uint64_t calm_ms() const;
+  // Processes or tools ask for allocations.
+  [[nodiscard]] bool reserves() const;
+  // Whether the DVM is made to change its size, and not for a job alone.
+  [[nodiscard]] bool changes_size() const { return !changes.empty() || reserves(); }
   // In some worlds no order to leave can be sent.
-  [[nodiscard]] bool orders_fail() const { return seed % 16 == 5 && !changes.empty(); }
+  [[nodiscard]] bool orders_fail() const { return seed % 16 == 5 && changes_size(); }
   // How many there are that count.
   [[nodiscard]] std::uint32_t fault_count() const;
 };

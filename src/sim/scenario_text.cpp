@@ -33,7 +33,7 @@ constexpr std::array<std::string_view, kTroubles> kTroubleNames = {
     "none",        "exit-code", "crash",   "hang",  "stubborn",
     "not-started", "unendable", "deserts", "aborts"};
 constexpr std::array<std::string_view, kAsks> kAskNames = {
-    "fence", "subset", "modex", "publish", "event", "group", "spawn", "log", "query"};
+    "fence", "subset", "modex", "publish", "event", "group", "spawn", "log", "query", "allocate"};
 constexpr std::array<std::string_view, 4> kMisfitNames = {"none", "no-such-node", "too-many",
                                                           "too-large"};
 constexpr std::array<std::string_view, 3> kHeldNames = {"nowhere", "exec", "init"};
@@ -146,6 +146,7 @@ JobPlan take_job(Words& words) {
   words.take("failures", job.failures);
   for (std::size_t i = 0; i < kAsks; ++i) words.take(std::string(kAskNames.at(i)), job.asks.at(i));
   words.take("child", kTroubleNames, job.child);
+  words.take("aimed", job.aimed);
   words.take("files", job.files);
   words.take("bad_disks", job.bad_disks);
   words.take("adds", job.adds);
@@ -166,6 +167,9 @@ ToolPlan take_tool(Words& words) {
   words.take("slow", tool.slow);
   words.take("processes", tool.processes);
   words.take("output", tool.max_output_bytes);
+  words.take("wishes", tool.wishes);
+  words.take("aims", tool.aims);
+  words.take("schedules", tool.schedules);
   return tool;
 }
 
@@ -223,6 +227,7 @@ std::string to_text(const JobPlan& job) {
   }
   if (job.child != Trouble::kNone)
     text += fmt::format(" child={}", name_in(kTroubleNames, job.child));
+  if (job.aimed) text += " aimed=1";
   if (job.files > 0) text += fmt::format(" files={} bad_disks={}", job.files, job.bad_disks);
   if (job.adds > 0) {
     text += fmt::format(" adds={} adds_by_name={}", job.adds, static_cast<int>(job.adds_by_name));
@@ -267,9 +272,13 @@ std::string to_text(const Scenario& scenario) {
   for (const auto& job : scenario.jobs) text += to_text(job);
   for (const auto& tool : scenario.tools) {
     text += fmt::format(
-        "tool at={} place={} stay={} jobs={} outlived={} slow={} processes={} output={}\n",
+        "tool at={} place={} stay={} jobs={} outlived={} slow={} processes={} output={}",
         tool.at_ms, tool.place, tool.stay_ms, tool.jobs, static_cast<int>(tool.outlived),
         static_cast<int>(tool.slow), tool.processes, tool.max_output_bytes);
+    if (tool.wishes > 0) text += fmt::format(" wishes={}", tool.wishes);
+    if (tool.aims) text += " aims=1";
+    if (tool.schedules) text += " schedules=1";
+    text += "\n";
   }
   for (const auto& change : scenario.changes) text += to_text(change);
   return text;

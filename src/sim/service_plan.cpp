@@ -28,6 +28,8 @@ Unit unit_of(Ask ask) {
       return {Act::kLog};
     case Ask::kQuery:
       return {Act::kQuery};
+    case Ask::kAllocate:
+      return {Act::kAllocate};
   }
   return {};
 }
@@ -47,7 +49,9 @@ std::vector<ServiceStep> program_of(const JobPlan& plan, Chance chance) {
   }
   for (std::size_t left = asks.size(); left > 0; --left) {
     std::swap(asks[left - 1], asks[chance.below(left)]);
-    append(program, unit_of(asks[left - 1]), chance.next());
+    // Who is connected with its parent does not connect with its children.
+    const bool alone = plan.spawned && asks[left - 1] == Ask::kSpawn;
+    append(program, alone ? Unit{Act::kSpawn} : unit_of(asks[left - 1]), chance.next());
   }
   return program;
 }
@@ -82,7 +86,7 @@ bool takes_part(const JobPlan& plan, const ServiceStep& step, std::uint32_t rank
 
 JobPlan child_plan(const JobPlan& parent, Chance chance) {
   JobPlan child;
-  child.spawned = true;
+  child.spawned = !parent.spawned;
   child.processes = chance.small(1, 4);
   child.by_node = chance.percent(70);
   child.max_run_ms = 40;
@@ -90,6 +94,12 @@ JobPlan child_plan(const JobPlan& parent, Chance chance) {
   child.trouble = parent.child;
   child.trouble_rank = chance.small(0, child.processes - 1);
   child.asks_for(Ask::kFence) = chance.small(0, 1);
+  // Generations: each has fewer wishes than the one before, so there is a last one.
+  if (const auto wishes = parent.asks_for(Ask::kAllocate); wishes > 0) {
+    child.aimed = chance.percent(40);
+    child.asks_for(Ask::kAllocate) = wishes - 1;
+    child.asks_for(Ask::kSpawn) = wishes > 1 ? 1 : 0;
+  }
   const bool hangs = child.trouble == Trouble::kHang || child.trouble == Trouble::kStubborn;
   // With a parent that fails it ends without.
   const bool ends_with_parent =
@@ -106,6 +116,11 @@ JobPlan tool_job_plan(const ToolPlan& tool, Chance chance) {
   job.max_output_bytes = tool.max_output_bytes;
   job.asks_for(Ask::kFence) = chance.small(0, 1);
   job.asks_for(Ask::kLog) = chance.small(0, 1);
+  if (tool.wishes > 0) {
+    job.aimed = tool.aims;
+    job.asks_for(Ask::kAllocate) = chance.small(0, 2);
+    job.asks_for(Ask::kSpawn) = chance.small(0, 1);
+  }
   if (chance.percent(15)) job.trouble = Trouble::kExitCode;
   // It ends when the tool leaves, and only then.
   if (tool.stay_ms > 0 && !tool.outlived && chance.percent(40)) job.trouble = Trouble::kHang;

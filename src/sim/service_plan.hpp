@@ -25,6 +25,7 @@ enum class Act : std::uint8_t {
   kDisconnect,
   kLog,
   kQuery,
+  kAllocate,
 };
 
 struct ServiceStep {
@@ -53,6 +54,8 @@ inline Ask ask_of(Act act) {
       return Ask::kLog;
     case Act::kQuery:
       return Ask::kQuery;
+    case Act::kAllocate:
+      return Ask::kAllocate;
     default:
       return Ask::kSpawn;
   }

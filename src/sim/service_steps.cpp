@@ -17,6 +17,7 @@ namespace {
 constexpr std::uint64_t kStepUs = 700;
 constexpr std::uint32_t kConnection = 1'000'000;  // a step of a job, with those who spawned it
 constexpr std::uint64_t kChildPurpose = 0x6368696C;
+constexpr std::uint64_t kWishPurpose = 0x77697368;
 
 // Now and then there is a limit.
 std::uint32_t draw_timeout(Chance chance) {
@@ -106,6 +107,8 @@ bool Services::take_step(const Moment& moment) {
       return log(moment);
     case Act::kQuery:
       return query(moment);
+    case Act::kAllocate:
+      return allocate(moment);
   }
   return false;
 }
@@ -322,10 +325,12 @@ bool Services::spawn(const Moment& moment) {
   Chance chance = Chance(moment.step.draw).of(kChildPurpose);
   const JobPlan plan = child_plan(moment.job.plan, chance);
   const auto correlation = note_spawn(plan, moment.who);
+  children_.erase(moment.who);  // if this one is refused there is nobody to connect with
   wire::ServiceRequest request;
   *request.mutable_who() = name_of(moment.who);
   describe(plan, *request.mutable_spawn()->mutable_job());
   request.mutable_spawn()->mutable_job()->set_correlation(correlation);
+  if (plan.aimed) reservations_.aim(*request.mutable_spawn()->mutable_job(), chance);
   request.mutable_spawn()->set_notify_completion(chance.percent(50));
   const bool never_starts = plan.trouble == Trouble::kNotStarted;
   ask(*moment.member.host, false, std::move(request),
@@ -351,6 +356,14 @@ bool Services::log(const Moment& moment) {
     if (given.status) logged_[who] += size;
     proceed(who, given.status.ok());
   });
+  return true;
+}
+
+bool Services::allocate(const Moment& moment) {
+  const ProcKey who = moment.who;
+  reservations_.ask({.host = *moment.member.host, .who = name_of(who)},
+                    Chance(moment.step.draw).of(kWishPurpose),
+                    [this, who](bool well) { proceed(who, well); });
   return true;
 }
 

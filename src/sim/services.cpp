@@ -34,7 +34,7 @@ std::string put_by(ProcKey who) {
 }  // namespace
 
 Services::Services(World& world)
-    : world_(world), gatherings_(*this), events_(*this), tools_(*this) {}
+    : world_(world), gatherings_(*this), events_(*this), tools_(*this), reservations_(*this) {}
 
 // ---- what the cores want done ----
 
@@ -62,8 +62,11 @@ bool Services::perform(HostId host, const core::Action& action) {
     const auto code = event->notice.code();
     if (code == core::kEventJobStart || code == core::kEventJobEnd) {
       tools_.on_job_notice(host, event->notice);
-    } else if (code == core::kEventDvmIsReady || code == core::kEventDvmModFailed) {
-      world_.changes().on_event(host, event->notice);
+    } else if (code == core::kEventDvmIsReady || code == core::kEventDvmModFailed ||
+               code == core::kEventAllocationWarning) {
+      if (!reservations_.on_event(host, event->notice)) {
+        world_.changes().on_event(host, event->notice);
+      }
     } else if (code == core::kEventDebuggerRelease) {
       world_.processes().release(host, job_of(event->notice.targets().names(0).nspace()));
     } else if (code != core::kEventGroupMemberFailed) {
@@ -185,6 +188,11 @@ std::optional<std::string> Services::correlation_of(const std::string& nspace) c
 
 JobId Services::job_with(const std::string& correlation) const {
   return spawns_.at(number_in(correlation) - 1).job;
+}
+
+std::string Services::parent_of(const std::string& correlation) const {
+  const auto& parent = spawns_.at(number_in(correlation) - 1).parent;
+  return parent ? correlation_of("sim@" + std::to_string(parent->job.value())).value_or("") : "";
 }
 
 // Also of one that never ran the name is told.

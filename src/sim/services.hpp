@@ -15,6 +15,7 @@
 #include "sim/event_watch.hpp"
 #include "sim/gatherings.hpp"
 #include "sim/published.hpp"
+#include "sim/reservations.hpp"
 #include "sim/service_plan.hpp"
 #include "sim/tools.hpp"
 
@@ -69,6 +70,7 @@ class Services {
 
   [[nodiscard]] World& world() { return world_; }
   [[nodiscard]] const World& world() const { return world_; }
+  [[nodiscard]] Reservations& reservations() { return reservations_; }
   // `must`: it has to be answered as long as the host lives.
   std::uint64_t ticket(HostId host, bool must, Then then);
   // Whoever waited there has gone.
@@ -81,6 +83,8 @@ class Services {
   // Of a job that was spawned, by its name.
   [[nodiscard]] std::optional<std::string> correlation_of(const std::string& nspace) const;
   [[nodiscard]] JobId job_with(const std::string& correlation) const;
+  // Of the job whose process spawned this one; "": none did.
+  [[nodiscard]] std::string parent_of(const std::string& correlation) const;
   void on_spawned(const std::string& correlation, const Given& given);
   static JobId job_of(const std::string& nspace);
   static core::ProcKey key_of(const wire::ProcName& name) {
@@ -144,6 +148,7 @@ class Services {
   bool spawn(const Moment& moment);
   bool log(const Moment& moment);
   bool query(const Moment& moment);
+  bool allocate(const Moment& moment);
   void again(core::ProcKey who);  // the same step, the next stage
   void fetch(HostId host, const core::FetchModex& wish);
   void answer_fetch(HostId host, core::ProcKey whose, std::uint64_t number);
@@ -159,6 +164,7 @@ class Services {
   Published published_;
   EventWatch events_;
   Tools tools_;
+  Reservations reservations_;
   std::map<JobId, Job> jobs_;
   std::vector<Spawn> spawns_;
   std::map<std::uint64_t, Ticket> tickets_;

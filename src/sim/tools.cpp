@@ -9,6 +9,7 @@
 #include "sim/clients.hpp"
 #include "sim/processes.hpp"
 #include "sim/services.hpp"
+#include "sim/session_sight.hpp"
 #include "sim/world.hpp"
 
 namespace tide::sim {
@@ -19,6 +20,8 @@ constexpr std::uint64_t kPurpose = 0x746F6F6C;
 constexpr std::uint64_t kReadUs = 500;
 constexpr std::uint64_t kSlowUs = 200'000;
 constexpr std::uint64_t kRestUs = 3'000;
+constexpr std::uint64_t kThinksUs = 400'000;
+constexpr std::uint64_t kFirstWish = 2'000;
 
 [[noreturn]] void broken(const std::string& promise, std::size_t tool, const std::string& what) {
   throw BrokenPromise(promise, fmt::format("tool {}: {}", tool, what));
@@ -51,7 +54,9 @@ void Tools::arrive(std::size_t index) {
   ++world.journal().counts.tools;
   Chance chance = world.chance(kPurpose).of(index);
   core::ToolArrived event;
-  if (chance.percent(30)) event.wish = core::proc_name(fmt::format("wish.{}", tool.host), 7);
+  // Who owns something has a name that nobody has had before.
+  if (chance.percent(30) && tool.plan.wishes == 0)
+    event.wish = core::proc_name(fmt::format("wish.{}", tool.host), 7);
   event.ticket = services_.ticket(tool.host, /*must=*/true,
                                   [this, index](const Given& given) { on_attached(index, given); });
   world.tell(tool.host, event);
@@ -75,7 +80,9 @@ void Tools::on_attached(std::size_t index, const Given& given) {
   tool.attached = true;
   tool.name = given.name;
   if (tool.wants_to_leave) return leave(index);
-  for (std::uint64_t i = 0; i < tool.plan.jobs; ++i) spawn(index, i);
+  tool.wishes_left = tool.plan.wishes;
+  if (tool.plan.wishes > 0) wish(index, 0);
+  for (std::uint64_t i = 0; i < tool.plan.jobs && tool.plan.wishes == 0; ++i) spawn(index, i);
   look_around(index);
   leave_if_done(index);
 }
@@ -94,12 +101,33 @@ void Tools::spawn(std::size_t index, std::uint64_t number) {
   wish.mutable_job()->set_correlation(correlation);
   wish.set_forward_stdout(true);
   wish.set_outlives_tool(tool.plan.outlived);
+  if (plan.aimed) services_.reservations().aim(*wish.mutable_job(), chance.of(1));
+  if (tool.plan.schedules) wish.set_scheduler_key(kSchedulerKey);
   tool.tickets.insert(services_.ask(tool.host, /*must=*/true, std::move(request),
                                     [this, index, correlation](const Given& given) {
                                       services_.on_spawned(correlation, given);
                                       readings_[correlation].refused = !given.answer.has_spawned();
                                       leave_if_done(index);
                                     }));
+}
+
+// One after the other, with its jobs between them.
+void Tools::wish(std::size_t index, std::uint64_t number) {
+  Tool& tool = tools_[index];
+  if (tool.gone) return;
+  const auto chance = services_.world().chance(kPurpose).of(index).of(kFirstWish + number);
+  const Reservations::Asker asker{
+      .host = tool.host, .who = tool.name, .by_tool = true, .is_scheduler = tool.plan.schedules};
+  tool.tickets.insert(services_.reservations().ask(asker, chance, [this, index, number](bool) {
+    Tool& wisher = tools_[index];
+    if (wisher.gone) return;
+    --wisher.wishes_left;
+    if (number < wisher.plan.jobs) spawn(index, number);
+    const bool last = wisher.wishes_left == 0;
+    for (auto i = number + 1; last && i < wisher.plan.jobs; ++i) spawn(index, i);
+    if (last) return leave_if_done(index);
+    services_.later(wisher.host, kThinksUs, [this, index, number] { wish(index, number + 1); });
+  }));
 }
 
 // What is there, and what others write.
@@ -128,7 +156,7 @@ void Tools::look_around(std::size_t index) {
 
 void Tools::leave_if_done(std::size_t index) {
   Tool& tool = tools_[index];
-  if (tool.plan.stay_ms > 0 || tool.gone) return;
+  if (tool.plan.stay_ms > 0 || tool.gone || tool.wishes_left > 0) return;
   const bool done = std::ranges::all_of(tool.jobs, [this](const auto& correlation) {
     return has_ended(correlation) || readings_[correlation].refused;
   });
@@ -157,7 +185,11 @@ void Tools::on_output(HostId host, const core::DeliverOutput& output) {
   const auto reading = readings_.find(correlation.value_or(""));
   const bool read = reading != readings_.end() && tools_[reading->second.tool].host == host;
   if (!read) {
-    if (!pulling_.contains(host)) {
+    // What a job of its job writes is the tool's, too.
+    std::string above = correlation ? services_.parent_of(*correlation) : "";
+    while (!above.empty() && !readings_.contains(above)) above = services_.parent_of(above);
+    const bool inherited = !above.empty() && tools_[readings_.at(above).tool].host == host;
+    if (!inherited && !pulling_.contains(host)) {
       throw BrokenPromise("output goes to who reads it",
                           fmt::format("{} on host {}", output.source.nspace(), host));
     }

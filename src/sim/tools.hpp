@@ -55,11 +55,13 @@ class Tools {
     bool wants_to_leave = false;
     std::set<std::uint64_t> tickets;
     std::set<std::string> jobs;  // by correlation
+    std::uint64_t wishes_left = 0;
   };
 
   void arrive(std::size_t index);
   void on_attached(std::size_t index, const Given& given);
   void spawn(std::size_t index, std::uint64_t number);
+  void wish(std::size_t index, std::uint64_t number);
   void look_around(std::size_t index);
   void leave(std::size_t index);
   void leave_if_done(std::size_t index);

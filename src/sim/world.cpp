@@ -10,6 +10,7 @@
 #include "sim/clients.hpp"
 #include "sim/processes.hpp"
 #include "sim/services.hpp"
+#include "sim/session_sight.hpp"
 #include "sim/staged_files.hpp"
 
 namespace tide::sim {
@@ -56,7 +57,8 @@ core::HeadConfig head_config(const Scenario& scenario, bool with_notes) {
   config.overlay.message_limit = kMessageLimit;
   config.roster.tree_launch = scenario.far;
   config.jobs.stream_window_bytes = scenario.window_bytes;
-  config.elastic.enabled = !scenario.changes.empty() || scenario.seed % kElasticEvery == 0;
+  config.elastic.enabled = scenario.changes_size() || scenario.seed % kElasticEvery == 0;
+  if (scenario.reserves()) config.elastic.scheduler_key = kSchedulerKey;
   config.roster.orders_fail = scenario.orders_fail();
   config.elastic.managers.assign(kManagers.begin(), kManagers.end());
   const std::uint8_t verbosity = with_notes ? 2 : 0;

@@ -37,7 +37,9 @@ def test_a_grow_names_the_daemon_that_was_not_started(elastic):
     assert 0 < change["phase_left_ms"] <= 60_000 and change["phase_then"] == "fails"
     whole = explained(dvm, "a1")
     assert [one["number"] for one in whole["changes"]] == [2]
-    assert whole["allocation"] == {"id": "a1", "nodes": ["v2"], "managers": ["pool"], "lease": None}
+    allocation = whole["allocation"]
+    assert {key: allocation[key] for key in ("id", "nodes", "managers", "lease", "owner")} == {
+        "id": "a1", "nodes": ["v2"], "managers": ["pool"], "lease": None, "owner": None}
     release(dvm, "action.launch_daemons")
     assert dvm.finish(growing).returncode == DONE
     assert dvm.finish(job).returncode == 0
