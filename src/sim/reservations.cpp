@@ -183,8 +183,11 @@ bool Reservations::on_event(HostId host, const wire::EventNotice& notice) {
     return true;
   }
   if (asked.told) broken(name, "told twice");
-  if (!asked.by_tool && !asked.answered) return true;  // the process has ended meanwhile
-  if (!asked.answered || !asked.expects) broken(name, "told of what has not begun");
+  if (!asked.answered) {  // who asked has gone; if not, the answer comes too late
+    asked.told = true;
+    return true;
+  }
+  if (!asked.expects) broken(name, "told of what has not begun");
   if (text_of(notice, core::kFactAllocation) != asked.allocation) broken(name, "of another id");
   asked.told = true;
   return true;
