@@ -134,9 +134,7 @@ std::uint64_t Reservations::ask(const Asker& asker, Chance chance, std::function
   const auto name = fmt::format("wish {}", anew ? ++last_ : last_);
   wanted.set_request_id(name);
   const bool warned = wanted.warn_ms() > 0;
-  if (anew)
-    asked_[name] =
-        Asked{.host = asker.host, .who = asker.who, .by_tool = asker.by_tool, .warned = warned};
+  if (anew) asked_[name] = Asked{.host = asker.host, .who = asker.who, .warned = warned};
   ++services_.world().journal().counts.wishes;
   return services_.ask(asker.host, /*must=*/asker.by_tool, std::move(request),
                        [this, name, anew, then = std::move(then)](const Given& given) {

@@ -377,6 +377,8 @@ void SessionChecks::check_end(const std::string& id, const SessionSight& now) {
   bool leave = true;
   if (released) {
     known.cause = acts_as_scheduler(*request) ? say::by_scheduler() : say::by_request();
+  } else if (now.lease_over && is_disowned(id)) {
+    return;  // by its own lease, or its owner went with a node whose lease was over
   } else if (now.lease_over) {
     known.cause = say::by_scheduler();
   } else if (failed) {
