@@ -385,7 +385,7 @@ void SessionChecks::check_end(const std::string& id, const SessionSight& now) {
     known.cause = is_disowned(id) ? "" : say::by_failure();
     return;
   } else if (now.by_hand) {
-    known.cause = "";  // an administrator's, or a manager's
+    return;  // its owner went with a node that somebody takes out
   } else {
     if (!is_disowned(id)) {
       broken("a reservation ends with its owner, or when it is wanted", id);
@@ -409,6 +409,10 @@ void SessionChecks::check_end(const std::string& id, const SessionSight& now) {
 void SessionChecks::check_nodes_of(const std::string& id, const SessionSight& now,
                                    bool leave) const {
   const bool shared = before_->allocations.at(id).shared;
+  // Its owner may be gone because a node leaves, which may be one of these.
+  const bool others_leave = now.by_hand || now.lease_over ||
+                            (now.request && now.request->wanted.what() == Wanted::RELEASE &&
+                             meant_by(*now.request) != id);
   for (const auto& [rank, node] : before_->nodes) {
     const bool of_it = node.session == (shared ? std::string() : id);
     if (!of_it || (shared && node.allocation != id)) continue;
@@ -420,7 +424,7 @@ void SessionChecks::check_nodes_of(const std::string& id, const SessionSight& no
     const auto text = fmt::format("rank {} of {}", rank.value(), id);
     if (there && !after->second.session.empty()) broken("what is over reserves nothing", text);
     const bool taken = node.allocation != id;
-    if ((taken || !leave) && begins_to_leave && !now.by_hand)
+    if ((taken || !leave) && begins_to_leave && !others_leave)
       broken("what was taken goes back to everybody", text);
     if (!stays && there && node.state < NodeState::kLeaving && !begins_to_leave) {
       broken("what was brought leaves", text);
@@ -432,7 +436,12 @@ void SessionChecks::check_nodes_of(const std::string& id, const SessionSight& no
 void SessionChecks::check_undisturbed(const SessionSight& now) const {
   const bool ends = std::ranges::any_of(
       now.news, [](const auto& one) { return one.kind == EventKind::kAllocationEnded; });
-  if (!ends || now.of_a_loss || !now.hit.empty()) return;
+  const bool some_leave = std::ranges::any_of(now.nodes, [this](const auto& entry) {
+    const auto was = before_->nodes.find(entry.first);
+    return entry.second.state >= NodeState::kLeaving && was != before_->nodes.end() &&
+           was->second.state < NodeState::kLeaving;
+  });
+  if (!ends || now.of_a_loss || some_leave || !now.hit.empty()) return;
   for (const auto& [nspace, job] : before_->jobs) {
     const auto after = now.jobs.find(nspace);
     const bool lives = after != now.jobs.end() && after->second.lives;
