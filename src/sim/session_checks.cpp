@@ -361,7 +361,9 @@ void SessionChecks::check_endings(const SessionSight& now) {
     const auto after = now.allocations.find(id);
     const bool over = after == now.allocations.end();
     if (!allocation.ending && (over || after->second.ending)) check_end(id, now);
-    if (allocation.ending && over) check_nodes_of(id, now, /*leave=*/true);
+    // What was to bring its nodes may have failed, and they are being rolled back.
+    const bool undone = now.rollbacks != before_->rollbacks;
+    if (allocation.ending && over && !undone) check_nodes_of(id, now, /*leave=*/true);
     if (allocation.ending && !over && !after->second.ending) known_.at(id).cause.clear();
   }
 }
@@ -410,9 +412,12 @@ void SessionChecks::check_nodes_of(const std::string& id, const SessionSight& no
                                    bool leave) const {
   const bool shared = before_->allocations.at(id).shared;
   // Its owner may be gone because a node leaves, which may be one of these.
-  const bool others_leave = now.by_hand || now.lease_over ||
-                            (now.request && now.request->wanted.what() == Wanted::RELEASE &&
-                             meant_by(*now.request) != id);
+  const bool others_leave =
+      now.by_hand || now.lease_over ||
+      std::ranges::any_of(before_->open,
+                          [](const auto& each) { return each.second == CampaignKind::kShrink; }) ||
+      (now.request && now.request->wanted.what() == Wanted::RELEASE &&
+       meant_by(*now.request) != id);
   for (const auto& [rank, node] : before_->nodes) {
     const bool of_it = node.session == (shared ? std::string() : id);
     if (!of_it || (shared && node.allocation != id)) continue;
