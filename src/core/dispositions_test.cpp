@@ -248,6 +248,15 @@ TEST_F(Disposed, WhoWaitsForANodeUnderSuspicionDoesNotWaitWhenItIsReserved) {
   EXPECT_THAT(rig.head.jobs().unended_jobs(), IsEmpty());
 }
 
+// row:R12 it is for somebody else, who has ended when its nodes are granted
+TEST_F(Disposed, AnOwnerThatEndsBeforeItsNodesAreGranted) {
+  const auto owner = job();
+  const auto asked = all_of<AskForNodes>(ask(for_owner(wants(AllocationRequest::NEW, 1), owner)));
+  ends(owner);
+  const auto answer = answers(rig.grant(asked.at(0).ask, 1)).at(0).allocation();
+  EXPECT_TRUE(is_over(answer.allocation()));
+}
+
 // ---- a scheduler ----
 
 // row:R11 row:R8

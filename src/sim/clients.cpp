@@ -99,8 +99,11 @@ void Clients::act(std::size_t index) {
   if (world_.head_exited()) return;
   if (outcome.plan.client == ClientHabit::kLeaves) {
     outcome.left = true;
-    for (auto& [number, one] : children_) {
-      if (one.parent == outcome.number) one.left = true;
+    std::set<std::uint32_t> left{outcome.number};
+    for (auto& [number, one] : children_) {  // who was spawned has a higher number than who did
+      if (!left.contains(one.parent)) continue;
+      one.left = true;
+      left.insert(number);
     }
     world_.post_to_head(core::ClientGone{ClientId(index + 1)});
     return;

@@ -134,9 +134,7 @@ std::uint64_t Reservations::ask(const Asker& asker, Chance chance, std::function
   const auto name = fmt::format("wish {}", anew ? ++last_ : last_);
   wanted.set_request_id(name);
   const bool warned = wanted.warn_ms() > 0;
-  if (anew)
-    asked_[name] =
-        Asked{.host = asker.host, .who = asker.who, .by_tool = asker.by_tool, .warned = warned};
+  if (anew) asked_[name] = Asked{.host = asker.host, .who = asker.who, .warned = warned};
   ++services_.world().journal().counts.wishes;
   return services_.ask(asker.host, /*must=*/asker.by_tool, std::move(request),
                        [this, name, anew, then = std::move(then)](const Given& given) {
@@ -183,8 +181,11 @@ bool Reservations::on_event(HostId host, const wire::EventNotice& notice) {
     return true;
   }
   if (asked.told) broken(name, "told twice");
-  if (!asked.by_tool && !asked.answered) return true;  // the process has ended meanwhile
-  if (!asked.answered || !asked.expects) broken(name, "told of what has not begun");
+  if (!asked.answered) {  // who asked has gone; if not, the answer comes too late
+    asked.told = true;
+    return true;
+  }
+  if (!asked.expects) broken(name, "told of what has not begun");
   if (text_of(notice, core::kFactAllocation) != asked.allocation) broken(name, "of another id");
   asked.told = true;
   return true;

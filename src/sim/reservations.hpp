@@ -40,7 +40,6 @@ class Reservations {
     HostId host = kHeadHost;
     wire::ProcName who{};
     std::string allocation{};
-    bool by_tool = false;
     bool warned = false;  // wants to be, before it ends
     bool answered = false;
     bool expects = false;  // to be told of the end

@@ -361,7 +361,9 @@ void SessionChecks::check_endings(const SessionSight& now) {
     const auto after = now.allocations.find(id);
     const bool over = after == now.allocations.end();
     if (!allocation.ending && (over || after->second.ending)) check_end(id, now);
-    if (allocation.ending && over) check_nodes_of(id, now, /*leave=*/true);
+    // What was to bring its nodes may have failed, and they are being rolled back.
+    const bool undone = now.rollbacks != before_->rollbacks;
+    if (allocation.ending && over && !undone) check_nodes_of(id, now, /*leave=*/true);
     if (allocation.ending && !over && !after->second.ending) known_.at(id).cause.clear();
   }
 }
@@ -377,13 +379,15 @@ void SessionChecks::check_end(const std::string& id, const SessionSight& now) {
   bool leave = true;
   if (released) {
     known.cause = acts_as_scheduler(*request) ? say::by_scheduler() : say::by_request();
+  } else if (now.lease_over && is_disowned(id)) {
+    return;  // by its own lease, or its owner went with a node whose lease was over
   } else if (now.lease_over) {
     known.cause = say::by_scheduler();
   } else if (failed) {
     known.cause = is_disowned(id) ? "" : say::by_failure();
     return;
   } else if (now.by_hand) {
-    known.cause = "";  // an administrator's, or a manager's
+    return;  // its owner went with a node that somebody takes out
   } else {
     if (!is_disowned(id)) {
       broken("a reservation ends with its owner, or when it is wanted", id);
@@ -407,6 +411,13 @@ void SessionChecks::check_end(const std::string& id, const SessionSight& now) {
 void SessionChecks::check_nodes_of(const std::string& id, const SessionSight& now,
                                    bool leave) const {
   const bool shared = before_->allocations.at(id).shared;
+  // Its owner may be gone because a node leaves, which may be one of these.
+  const bool others_leave =
+      now.by_hand || now.lease_over ||
+      std::ranges::any_of(before_->open,
+                          [](const auto& each) { return each.second == CampaignKind::kShrink; }) ||
+      (now.request && now.request->wanted.what() == Wanted::RELEASE &&
+       meant_by(*now.request) != id);
   for (const auto& [rank, node] : before_->nodes) {
     const bool of_it = node.session == (shared ? std::string() : id);
     if (!of_it || (shared && node.allocation != id)) continue;
@@ -418,7 +429,7 @@ void SessionChecks::check_nodes_of(const std::string& id, const SessionSight& no
     const auto text = fmt::format("rank {} of {}", rank.value(), id);
     if (there && !after->second.session.empty()) broken("what is over reserves nothing", text);
     const bool taken = node.allocation != id;
-    if ((taken || !leave) && begins_to_leave && !now.by_hand)
+    if ((taken || !leave) && begins_to_leave && !others_leave)
       broken("what was taken goes back to everybody", text);
     if (!stays && there && node.state < NodeState::kLeaving && !begins_to_leave) {
       broken("what was brought leaves", text);
@@ -430,7 +441,12 @@ void SessionChecks::check_nodes_of(const std::string& id, const SessionSight& no
 void SessionChecks::check_undisturbed(const SessionSight& now) const {
   const bool ends = std::ranges::any_of(
       now.news, [](const auto& one) { return one.kind == EventKind::kAllocationEnded; });
-  if (!ends || now.of_a_loss || !now.hit.empty()) return;
+  const bool some_leave = std::ranges::any_of(now.nodes, [this](const auto& entry) {
+    const auto was = before_->nodes.find(entry.first);
+    return entry.second.state >= NodeState::kLeaving && was != before_->nodes.end() &&
+           was->second.state < NodeState::kLeaving;
+  });
+  if (!ends || now.of_a_loss || some_leave || !now.hit.empty()) return;
   for (const auto& [nspace, job] : before_->jobs) {
     const auto after = now.jobs.find(nspace);
     const bool lives = after != now.jobs.end() && after->second.lives;
