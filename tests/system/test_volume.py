@@ -101,5 +101,6 @@ def test_a_thousand_runs_leave_memory_and_descriptors_flat(make_dvm):
     run_true(dvm, RUNS)
     grown = {name: resident_kib(pid) - before[name][0] for name, pid in pids.items()}
     assert max(grown.values()) <= GROWTH_LIMIT_KIB, grown
-    wait_until(lambda: {name: descriptors(pid) for name, pid in pids.items()}
-               == {name: count for name, (_, count) in before.items()}, what="as many descriptors as before")
+    # Before, the last job of the warm-up may still have been on its way out.
+    wait_until(lambda: all(descriptors(pid) <= before[name][1] for name, pid in pids.items()),
+               what="no more descriptors than before")
