@@ -45,6 +45,8 @@ std::string_view cause_in(std::string_view detail) {
 
 void SessionChecks::take(SessionSight now, bool ends_all) {
   gone_.clear();
+  // A tool may end with what it asks for: the node that it is attached to leaves.
+  if (now.request) now.request->by_tool = is_tool(now.request->who);
   note_requests(now);
   if (before_ && !ends_all) check_refused(now);
   for (const auto& [id, allocation] : now.allocations) {
@@ -141,8 +143,7 @@ void SessionChecks::note_birth(const std::string& nspace, const SessionSight::Jo
 
 void SessionChecks::note_requests(const SessionSight& now) {
   if (!now.request || now.request->is_job) return;
-  SessionRequest request = *now.request;
-  request.by_tool = is_tool(request.who);
+  const SessionRequest& request = *now.request;
   if (request.wanted.what() == Wanted::NEW) {
     wishes_.try_emplace({request.who, request.wanted.request_id()}, request);
   }
@@ -150,7 +151,7 @@ void SessionChecks::note_requests(const SessionSight& now) {
 }
 
 bool SessionChecks::acts_as_scheduler(const SessionRequest& who) const {
-  return who.key == kSchedulerKey && (who.by_command || is_tool(who.who));
+  return who.key == kSchedulerKey && (who.by_command || who.by_tool);
 }
 
 // row:R2 row:R18 one that is there was asked for
@@ -328,7 +329,7 @@ void SessionChecks::check_accepted(const SessionSight& now) const {
     return after == now.allocations.end() || after->second != before_->allocations.at(id);
   };
   for (const auto& [id, one] : before_->allocations) {
-    const bool shared_by_tool = one.shared && (request.by_command || is_tool(request.who));
+    const bool shared_by_tool = one.shared && (request.by_command || request.by_tool);
     if (!touched(id) || owns(request, id, *before_) || shared_by_tool) continue;
     if (is_disowned(id) && !one.ending) continue;
     broken(kPromise, fmt::format("{} by {}", id, request.who));
