@@ -419,6 +419,16 @@ class UnwatchedGrow : public ::testing::Test {
   ElasticRig rig{1};
 };
 
+TEST_F(UnwatchedGrow, WhoHasLeftWithTheDvmIsNotFoundByItsName) {
+  for (const std::uint32_t rank : {2U, 3U}) report(rank);
+  for (const std::uint32_t rank : {2U, 3U}) rig.attach_at(rank);
+  rig.acknowledge(1);
+  rig.down(kUser);
+  rig.on(LinkDown{LinkId(2), LinkEnd::kClosed, "bye"});
+  EXPECT_EQ(rig.head.roster().find("v2"), nullptr);
+  EXPECT_NE(rig.head.roster().find("v3"), nullptr);
+}
+
 // row:C3 row:E5
 TEST_F(UnwatchedGrow, FailsWhenThePortsOfItsDaemonsAreClosed) {
   report(2);

@@ -82,11 +82,14 @@ std::vector<std::string> Roster::unreached() const {
 void Roster::on_left(Rank rank, bool silent) {
   if (!shutting_down_) return;
   const auto gone = overlay_.membership().tree().subtree(rank);
-  std::erase_if(nodes_, [&](const auto& entry) {
-    const bool left = !entry.second.watched && gone.contains(entry.first);
-    if (left && silent) given_up_.emplace(entry.first, entry.second.name);
-    return left;
-  });
+  std::vector<Rank> left;
+  for (const auto& [below, node] : nodes_) {
+    if (!node.watched && gone.contains(below)) left.push_back(below);
+  }
+  for (const Rank one : left) {
+    const Node node = take_out(one);
+    if (silent) given_up_.emplace(one, node.name);
+  }
 }
 
 // Their launcher ends sessions, and can't see more than that.
@@ -102,7 +105,11 @@ void Roster::enter_shutdown() {
   starts_.clear();
   timers_.cancel(TimerKind::kSuspects);
   timers_.cancel(TimerKind::kProbeAgain);
-  std::erase_if(nodes_, [](const auto& entry) { return entry.second.over; });
+  std::vector<Rank> over;
+  for (const auto& [rank, node] : nodes_) {
+    if (node.over) over.push_back(rank);
+  }
+  for (const Rank rank : over) take_out(rank);
 }
 
 // ---- suspicion and death ----
