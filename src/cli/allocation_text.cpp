@@ -173,7 +173,8 @@ std::string allocations_text(const wire::StatusReply& status) {
     table.add({one_line(one.name()), one.reserved() ? "reserved" : "shared",
                nodes_cell(one, status), owner_cell(one, status.dvm_id()),
                owners_cell(one, status.dvm_id()), word_or_dash(one.inheritance()), lease_cell(one),
-               short_age(one.age_ms()), word_or_dash(one.request_id())});
+               one.owner().empty() ? "-" : short_age(one.age_ms()),
+               word_or_dash(one.request_id())});
   }
   return table.text() + (asks.empty() ? "" : "\n" + asks);
 }

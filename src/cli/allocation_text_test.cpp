@@ -67,7 +67,7 @@ TEST(AllocationsText, ShowsAllOfThem) {
       "a2          reserved  v1      host.tool.99 (ended)  host.tool.99  child        -"
       "                                   0 ms       -\n"
       "a3          shared    v2      -                     -             -            -"
-      "                                   0 ms       -\n"
+      "                                   -          -\n"
       "\n"
       "asked for 3 s ago: 2 nodes; no resource manager has answered yet, and has 27 s left\n");
   EXPECT_EQ(allocations_text({}), "there is no allocation\n");

@@ -16,6 +16,7 @@
 #include "say/campaigns.hpp"
 #include "say/finding.hpp"
 #include "say/pool.hpp"
+#include "say/reserving.hpp"
 #include "wire/exit_status.hpp"
 
 namespace tide::cli {
@@ -203,6 +204,7 @@ std::vector<hosts::HostWord> words_of(const CommandLine& line) {
 }
 
 std::string words_of_shrink(const ShownChange& change) {
+  if (change.complete && !change.nodes.empty()) return say::nodes_are_everybodys(change.nodes);
   if (change.complete) return say::allocation_is_over(change.allocation);
   return say::change_begun(true, own_nodes(change), change.allocation, change.already);
 }

@@ -121,7 +121,7 @@ Json allocation_object(const wire::AllocationStatus& one) {
   object["derived"] = names_array(one.derived());
   object["inheritance"] = word_or_null(one.inheritance());
   object["request_id"] = word_or_null(one.request_id());
-  object["age_ms"] = one.age_ms();
+  object["age_ms"] = one.owner().empty() ? Json(nullptr) : Json(one.age_ms());
   return object;
 }
 

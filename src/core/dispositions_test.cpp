@@ -359,6 +359,21 @@ TEST_F(Warned, AnExtensionInAnswerKeepsTheNodes) {
   EXPECT_THAT(news(id), ElementsAre("made", "extended"));
 }
 
+// row:R11 also where only what it took is left of it, or nothing
+TEST_F(Warned, AReservationWhoseNodesHaveGoneEndsWithItsTime) {
+  const auto id = leased(60'000, 10'000);
+  ask(about(wants(AllocationRequest::EXTEND, 0, {"v2"}), id));
+  rig.release({"v3"});
+  departs(3);
+  EXPECT_EQ(session_of(2), id);
+  passes(50'000);
+  EXPECT_THAT(warnings(rig.seen), SizeIs(1));
+  passes(10'000);
+  EXPECT_EQ(find(id), nullptr);
+  EXPECT_EQ(session_of(2), "");
+  EXPECT_THAT(news(id), ElementsAre("made", "extended", "ended"));
+}
+
 // row:R16
 TEST_F(Warned, NobodyElseIsWarned) {
   leased(60'000, 10'000, false);

@@ -161,6 +161,9 @@ Result<std::string> ElasticDesk::extended_by(const Actor& actor, const Wanted& r
   if (!by_id && request.request_id().empty()) return say::extend_of_what();
   const Allocation* found = by_id ? sessions_.resolve(request.allocation())
                                   : sessions_.resolve(actor.nspace, request.request_id());
+  if (found == nullptr && !by_id && !request.target().empty()) {
+    found = sessions_.resolve(request.target(), request.request_id());
+  }
   if (found == nullptr) {
     return say::no_allocation_to_extend(by_id ? request.allocation() : request.request_id());
   }

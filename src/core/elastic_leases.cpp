@@ -62,7 +62,8 @@ void ElasticDesk::on_lease_timer(std::uint32_t number) {
   const std::string allocation = found->first;
   HeldLease& lease = found->second;
   auto ranks = staying(allocation);
-  if (ranks.empty() || ending_) {  // nothing is left that it could be about
+  const bool reserves = sessions_.resolve(allocation) != nullptr;
+  if ((ranks.empty() && !reserves) || ending_) {  // nothing is left that it could be about
     leases_.erase(found);
     return;
   }
@@ -77,6 +78,8 @@ void ElasticDesk::on_lease_timer(std::uint32_t number) {
   const auto text = say::lease_ended(allocation);
   notes_.add(Subsystem::kRas, 0, "{}", text);
   events_.add_of_dvm(EventKind::kLeaseEnded, text);
+  // row:R11 of what it had there may be left only what it took out of the default session
+  if (ranks.empty()) return sessions_.end(allocation, AllocationCause::kScheduler);
   begin_shrink({}, {std::move(ranks), allocation}, allocation, Trigger::kLease);
 }
 
@@ -104,8 +107,11 @@ void ElasticDesk::extend(Ask pending, const wire::GrowRequest& request) {
     return refuse(asker, say::extend_by_what());
   }
   const auto ranks = staying(allocation);
+  const bool lasts = !leases_.contains(allocation);
+  if (lasts && (!ranks.empty() || sessions_.resolve(allocation) != nullptr)) {
+    return refuse(asker, say::no_lease_to_extend(allocation));
+  }
   if (ranks.empty()) return refuse(asker, say::no_such_allocation_to_extend(allocation));
-  if (!leases_.contains(allocation)) return refuse(asker, say::no_lease_to_extend(allocation));
   std::set<std::string> managers;
   for (const Rank rank : ranks) managers.insert(roster_.nodes().at(rank).manager);
   pending.allocation = allocation;

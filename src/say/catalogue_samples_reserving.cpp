@@ -30,6 +30,8 @@ void add_commands(Page& page) {
   SAMPLE(allocation_gets_nodes, "a1", kTwo, kNone);
   SAMPLE(allocation_gets_nodes, "a1", kTwo, kOne);
   SAMPLE(allocation_has_nodes, "a1", kOne);
+  SAMPLE(nodes_are_everybodys, kOne);
+  SAMPLE(nodes_are_everybodys, kTwo);
   SAMPLE(terms_are_changed, "a1");
   SAMPLE(request_is_taken_back, "ensemble");
 }

@@ -110,6 +110,11 @@ std::string allocation_has_nodes(std::string_view allocation, std::span<const st
                      counted(nodes.size(), "node", "nodes"), name_list(nodes));
 }
 
+std::string nodes_are_everybodys(std::span<const std::string> nodes) {
+  return fmt::format("{} {} in the default session again", listed(nodes),
+                     nodes.size() == 1 ? "is" : "are");
+}
+
 std::string terms_are_changed(std::string_view allocation) {
   return fmt::format("the terms of allocation {0} are changed; tide explain {0} shows them",
                      allocation);

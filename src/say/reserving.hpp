@@ -31,6 +31,8 @@ std::string nodes_are_shared(std::span<const std::string> nodes, std::string_vie
 std::string allocation_gets_nodes(std::string_view allocation, std::span<const std::string> nodes,
                                   std::span<const std::string> already);
 std::string allocation_has_nodes(std::string_view allocation, std::span<const std::string> nodes);
+// Given up by the reservation that they were in.
+std::string nodes_are_everybodys(std::span<const std::string> nodes);
 std::string terms_are_changed(std::string_view allocation);
 std::string request_is_taken_back(std::string_view request);
 
