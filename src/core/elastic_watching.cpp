@@ -115,9 +115,7 @@ void ElasticDesk::describe_allocations(wire::StatusReply& out, std::uint64_t now
   for (const auto& [rank, node] : roster_.nodes()) {
     if (!node.allocation.empty()) allocations[node.allocation].push_back(&node);
   }
-  for (const auto& known : sessions_.all()) {
-    if (!known.ending) allocations.try_emplace(known.id);
-  }
+  for (const auto& known : sessions_.all()) allocations.try_emplace(known.id);
   for (const auto& [name, nodes] : allocations) {
     auto& row = *out.add_allocations();
     row.set_name(name);
@@ -127,7 +125,7 @@ void ElasticDesk::describe_allocations(wire::StatusReply& out, std::uint64_t now
       if (!node->manager.empty()) managers.insert(node->manager);
     }
     for (const auto& manager : managers) row.add_managers(manager);
-    if (const Allocation* known = sessions_.resolve(name)) describe(*known, now_ms, row);
+    if (const Allocation* known = sessions_.find(name)) describe(*known, now_ms, row);
     const auto lease = leases_.find(name);
     if (lease == leases_.end()) continue;
     row.mutable_lease()->set_left_ms(between(now_ms, lease->second.ends_ms));
