@@ -18,11 +18,7 @@ namespace {
 using wire::AllocationRequest;
 
 class ReservationKeys : public ::testing::Test {
- public:
-  ~ReservationKeys() override { PMIX_APP_DESTRUCT(&app_); }
-
  protected:
-  ReservationKeys() { PMIX_APP_CONSTRUCT(&app_); }
   void add(const char* key, const void* value, pmix_data_type_t type, bool required = false) {
     pmix_info_t info{};
     PMIX_INFO_LOAD(&info, key, value, type);
@@ -39,16 +35,17 @@ class ReservationKeys : public ::testing::Test {
     return read_allocation(directive, info->data(), info->size(), request_);
   }
   pmix_status_t spawn() {
-    app_.cmd = ::strdup("/bin/program");
+    std::string program = "/bin/program";
+    pmix_app_t app{};
+    app.cmd = program.data();
     request_ = {};
     const auto info = list_.finish();
-    return read_spawn(info->data(), info->size(), &app_, 1, request_);
+    return read_spawn(info->data(), info->size(), &app, 1, request_);
   }
   [[nodiscard]] const AllocationRequest& wanted() const { return request_.allocation(); }
 
   static constexpr std::array<pmix_alloc_directive_t, 2> kMaking = {PMIX_ALLOC_NEW,
                                                                     PMIX_ALLOC_EXTEND};
-  pmix_app_t app_{};
   InfoList list_;
   wire::ServiceRequest request_;
 };

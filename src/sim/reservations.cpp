@@ -143,7 +143,7 @@ std::uint64_t Reservations::ask(const Asker& asker, Chance chance, std::function
                            Asked& asked = asked_.at(name);
                            const auto& answer = given.answer.allocation();
                            if (asked.told) broken(name, "answered after the end");
-                           if (given.status && answer.allocation().empty() && anew)
+                           if (given.status && answer.allocation().empty())
                              broken(name, "no id is given");
                            asked.answered = true;
                            asked.allocation = answer.allocation();

@@ -121,7 +121,7 @@ void SessionChecks::note_birth(const std::string& nspace, const SessionSight::Jo
     if (request.targets) {
       for (const auto& id : request.targets->allocations()) {
         const bool there = resolved(id) && !before_->allocations.at(id).shared;
-        if (!there) broken("a job is aimed at what is there", nspace + " at " + id);
+        if (!there) broken("a job is aimed at what is there", fmt::format("{} at {}", nspace, id));
         if (!owns(request, id, *before_)) broken("who aims a job owns the sessions", nspace);
         wanted.insert(id);
       }
@@ -377,18 +377,19 @@ void SessionChecks::check_end(const std::string& id, const SessionSight& now) {
   const bool released = request != nullptr && request->wanted.what() == Wanted::RELEASE &&
                         !request->refused && meant_by(*request) == id;
   const bool failed = now.rollbacks != before_->rollbacks && after == now.allocations.end();
+  // By its own lease or by its owner, which goes with a node whose lease is over, or that is taken
+  // out.
+  const bool unclear = now.lease_over ? is_disowned(id) : !failed && now.by_hand;
   bool leave = true;
   if (released) {
     known.cause = acts_as_scheduler(*request) ? say::by_scheduler() : say::by_request();
-  } else if (now.lease_over && is_disowned(id)) {
-    return;  // by its own lease, or its owner went with a node whose lease was over
+  } else if (unclear) {
+    return;
   } else if (now.lease_over) {
     known.cause = say::by_scheduler();
   } else if (failed) {
     known.cause = is_disowned(id) ? "" : say::by_failure();
     return;
-  } else if (now.by_hand) {
-    return;  // its owner went with a node that somebody takes out
   } else {
     if (!is_disowned(id)) {
       broken("a reservation ends with its owner, or when it is wanted", id);
@@ -509,7 +510,7 @@ void SessionChecks::check_news(const SessionSight& now) {
       const auto& told = known_.at(id).targeted;
       const bool is_told = std::ranges::any_of(
           told, [&](const auto& detail) { return cause_in(detail) == say::used_by_job(user); });
-      if (!is_told) broken(kPromise, id + " is used by " + user);
+      if (!is_told) broken(kPromise, fmt::format("{} is used by {}", id, user));
     }
   }
   if (!before_) return;

@@ -104,7 +104,7 @@ SessionSight leaving(SessionSight sight) {
 }
 
 SessionSight born(SessionSight sight, const std::string& nspace, const SessionSight::Job& job,
-                  std::vector<std::string> targets = {}) {
+                  const std::vector<std::string>& targets = {}) {
   sight = next(std::move(sight));
   sight.jobs[nspace] = job;
   sight.request = SessionRequest{.who = job.spawner, .is_job = true};
@@ -156,9 +156,9 @@ TEST(SessionChecks, NoticeAJobOnNodesOfOthers) {
 // row:R6 row:R9 row:R1 row:R8
 TEST(SessionChecks, NoticeAJobOfOtherSessionsThanWereMeant) {
   const auto is_of = [](const std::set<std::string>& sessions, const std::string& who,
-                        std::vector<std::string> targets) {
-    return broken_by({empty(), reserved(),
-                      born(reserved(), "sim@1", job_in(sessions, who), std::move(targets))});
+                        const std::vector<std::string>& targets) {
+    return broken_by(
+        {empty(), reserved(), born(reserved(), "sim@1", job_in(sessions, who), targets)});
   };
   EXPECT_EQ(is_of({"a1", ""}, kTool, {"a1"}), "a job is of the sessions that were meant");
   EXPECT_EQ(is_of({"a1"}, kTool, {}), "a job is of the sessions that were meant");
