@@ -257,6 +257,21 @@ TEST_F(Disposed, AnOwnerThatEndsBeforeItsNodesAreGranted) {
   EXPECT_TRUE(is_over(answer.allocation()));
 }
 
+// row:R12 row:R18 what waits for another grow is not started for nobody
+TEST_F(Disposed, NodesThatWaitToBeStartedGoBackWhenTheReservationIsOver) {
+  const auto id = granted(wants(AllocationRequest::NEW, 1), 1).allocation();
+  const auto more = about(wants(AllocationRequest::EXTEND, 0, {"v3", "v4"}), id);
+  rig.grant(all_of<AskForNodes>(ask(more)).at(0).ask, 1);
+  rig.seen.clear();
+  detach_tool(1, kTool);
+  EXPECT_EQ(find(id), nullptr);
+  EXPECT_THAT(all_of<ReturnNodes>(rig.seen), SizeIs(1)) << "v4 is not wanted any more";
+  rig.give_back();
+  complete_grow(3, 1, 2);
+  EXPECT_THAT(rig.names(), ElementsAre("v1", "v2", "v3"));
+  EXPECT_TRUE(rig.head.elastic().idle());
+}
+
 // ---- a scheduler ----
 
 // row:R11 row:R8
