@@ -3,25 +3,15 @@
 #include <algorithm>
 #include <set>
 
-#include "base/next_step.hpp"
 #include "base/text.hpp"
 #include "cli/change_text.hpp"
+#include "cli/name_lists.hpp"
 #include "cli/text_table.hpp"
 #include "say/campaigns.hpp"
 #include "say/reserving.hpp"
 
 namespace tide::cli {
 namespace {
-
-template <class Names>
-std::vector<std::string> list_of(const Names& names) {
-  return {names.begin(), names.end()};
-}
-
-template <class Names>
-std::string listed(const Names& names) {
-  return names.empty() ? "-" : one_line(say::name_list(list_of(names)));
-}
 
 std::string word_or_dash(const std::string& word) {
   return word.empty() ? "-" : one_line(word);
@@ -103,7 +93,7 @@ std::string allocation_report_text(const wire::AllocationReport& report, std::ui
   const wire::AllocationStatus& one = report.allocation();
   std::string text = "allocation " + one_line(one.name()) + ": ";
   if (!one.nodes().empty()) {
-    text += one_line(listed(one.nodes())) + ", granted by " + one_line(listed(one.managers()));
+    text += listed(one.nodes()) + ", granted by " + listed(one.managers());
   } else if (!report.there().empty()) {
     text += one_line(say::brought_nothing(list_of(report.there())));
   } else {

@@ -6,21 +6,12 @@
 
 #include "base/next_step.hpp"
 #include "base/text.hpp"
+#include "cli/name_lists.hpp"
 #include "cli/text_table.hpp"
 #include "say/campaigns.hpp"
 
 namespace tide::cli {
 namespace {
-
-template <class Names>
-std::vector<std::string> list_of(const Names& names) {
-  return {names.begin(), names.end()};
-}
-
-template <class Names>
-std::string listed(const Names& names) {
-  return names.empty() ? "-" : say::name_list(list_of(names));
-}
 
 std::string since_text(std::uint64_t at_ms, std::uint64_t now_ms) {
   return short_age(now_ms > at_ms ? now_ms - at_ms : 0);
@@ -86,8 +77,7 @@ std::string change_report_text(const wire::ChangeReport& report, std::uint64_t n
   const wire::CampaignStatus& change = report.campaign();
   std::string text = std::string(change.shrinks() ? "shrink " : "grow ") +
                      std::to_string(change.number()) + " (allocation " +
-                     one_line(change.allocation()) + "): " + one_line(listed(change.nodes())) +
-                     "\n";
+                     one_line(change.allocation()) + "): " + listed(change.nodes()) + "\n";
   text += phase_text(report, now_ms);
   text += "  " + one_line(report.asked()) + "\n";
   text += points_text(report);

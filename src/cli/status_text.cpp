@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/next_step.hpp"
 #include "base/text.hpp"
 #include "cli/allocation_text.hpp"
+#include "cli/name_lists.hpp"
 #include "cli/text_table.hpp"
 #include "say/campaigns.hpp"
 
@@ -46,12 +46,6 @@ std::string nodes_text(const wire::StatusReply& status) {
     table.add(std::move(cells));
   }
   return table.text();
-}
-
-template <class Names>
-std::string listed(const Names& names) {
-  const std::vector<std::string> list(names.begin(), names.end());
-  return list.empty() ? "-" : say::name_list(list);
 }
 
 }  // namespace
@@ -116,7 +110,7 @@ std::string jobs_text(const wire::StatusReply& status, bool ended) {
     std::vector<std::string> cells = {std::to_string(job.number()), job.state(), processes,
                                       std::to_string(job.nodes()), short_age(job.age_ms())};
     if (ended) cells.push_back(job.ended() ? std::to_string(job.exit_status()) : "-");
-    if (some_aimed) cells.push_back(one_line(listed(targets_of(job))));
+    if (some_aimed) cells.push_back(listed(targets_of(job)));
     cells.push_back(job.waits_for().empty() ? "-" : job.waits_for());
     cells.push_back(shortened(job.command()));
     table.add(std::move(cells));
