@@ -172,7 +172,8 @@ struct LaunchTarget {
 struct LaunchDaemons {  // each answered by DaemonStarted or DaemonLaunchFailed; by daemons, too
   std::vector<LaunchTarget> targets;
 };
-// So many nodes, or these; answered by NodesGranted or NodesRefused.
+// So many nodes, or these; answered by NodesGranted or NodesRefused, where a scheduler lets it wait
+// by NodesQueued before.
 struct AskForNodes {
   std::uint32_t ask = 0;
   std::uint32_t count = 0;
@@ -186,6 +187,11 @@ struct AskForTime {
   std::uint32_t ask = 0;
   std::vector<std::string> managers;
   std::uint32_t time_ms = 0;
+  std::vector<std::string> nodes{};  // that are to stay longer
+};
+// Nobody waits for the answer to AskForNodes any more; none may come after this.
+struct CancelAsk {
+  std::uint32_t ask = 0;
 };
 // No daemon is there any more: this resource manager may take back what it granted, which can be
 // nothing. Answered by ReturnAnswered. 0: of no change, and the answer means nothing.
@@ -265,8 +271,8 @@ using AnyAction =
                  StopStaging, RemoveJobFiles, RegisterJob, DeregisterJob, RegisterGuest,
                  DeregisterGuest, AnswerCollective, AnswerModex, FetchModex, AnswerService,
                  AnswerTool, DeliverEvent, DeliverOutput, LaunchDaemons, AskForNodes, AskForTime,
-                 ReturnNodes, EndDaemon, Probe, Reply, ReplyFromRim, ReplyStatus, AnnounceReady,
-                 NodesChanged, Progress, Note, ReleaseFailpoint, Exit>;
+                 CancelAsk, ReturnNodes, EndDaemon, Probe, Reply, ReplyFromRim, ReplyStatus,
+                 AnnounceReady, NodesChanged, Progress, Note, ReleaseFailpoint, Exit>;
 
 // A class of its own, with its copies and its end in one place: as a bare variant each file that
 // has to do with actions would compile them for all kinds again.

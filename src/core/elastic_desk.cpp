@@ -208,6 +208,14 @@ void ElasticDesk::handle(const NodesRefused& event) {
   refuse(ask.mapped().asker, event.error);
 }
 
+// A scheduler may take as long as it likes.
+void ElasticDesk::handle(const NodesQueued& event) {
+  const auto found = asks_.find(event.ask);
+  if (found == asks_.end()) return;
+  timers_.cancel(TimerKind::kGrant, event.ask);
+  found->second.queued = event.text;
+}
+
 void ElasticDesk::handle(const NodesGranted& event) {
   auto ask = asks_.extract(event.ask);
   timers_.cancel(TimerKind::kGrant, event.ask);

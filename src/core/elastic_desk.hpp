@@ -81,8 +81,10 @@ class ElasticDesk : public AllocationServices {
   void handle(const NodesGranted& event);
   void handle(const TimeGranted& event);
   void handle(const NodesRefused& event);
+  void handle(const NodesQueued& event);
   void handle(const NodesPushed& event);
   void handle(const NodesReclaimed& event);
+  void handle(const LeaseMoved& event);
   void handle(const ReturnAnswered& event);
 
   // ---- daemons ----
@@ -208,6 +210,8 @@ class ElasticDesk : public AllocationServices {
     std::string request_id{};  // … by its own name
     std::string words{};       // what is asked for
     std::uint64_t asked_ms = 0;
+    std::string
+        queued{};  // what it waits for at a scheduler, which has no limit; empty: it does not
   };
   // Who is released.
   struct Choice {

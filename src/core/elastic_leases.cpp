@@ -39,6 +39,17 @@ std::optional<wire::LeaseCut> ElasticDesk::cut_of(std::uint32_t granted_ms,
   return out;
 }
 
+void ElasticDesk::handle(const LeaseMoved& event) {
+  for (const auto& name : event.nodes) {
+    const Node* node = roster_.find(name);
+    if (node == nullptr) continue;
+    const auto lease = leases_.find(node->allocation);
+    if (lease == leases_.end() || event.time_ms == 0) continue;
+    lease->second.ends_ms = now_ms_ + event.time_ms;
+    arm_lease(lease->second);
+  }
+}
+
 // Of these nodes those that do not leave already.
 std::set<Rank> ElasticDesk::staying(const std::string& allocation) const {
   std::set<Rank> out;

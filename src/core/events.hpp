@@ -227,6 +227,12 @@ struct NodesRefused {  // answers AskForNodes and AskForTime
   std::uint32_t ask = 0;
   Error error;
 };
+// Not granted yet: a scheduler has the request, and may take as long as it likes. Each further one
+// says anew what it waits for there.
+struct NodesQueued {
+  std::uint32_t ask = 0;
+  std::string text;  // for people: "job 17 is pending (Resources)"
+};
 struct NodesPushed {  // given by a resource manager without having been asked
   std::vector<NodeRequest> nodes;
   Lease lease = {};
@@ -234,6 +240,11 @@ struct NodesPushed {  // given by a resource manager without having been asked
 struct NodesReclaimed {  // a resource manager wants them back
   std::vector<std::string> nodes;
   std::string reason;
+};
+// A resource manager says anew how long these may stay, from now on; 0: no limit any more.
+struct LeaseMoved {
+  std::vector<std::string> nodes;
+  std::uint32_t time_ms = 0;
 };
 // What a resource manager made of nodes that it was offered. Nothing depends on it.
 enum class ReturnVerdict : std::uint8_t { kTaken, kDeclined, kDeferred, kFailed };
@@ -299,10 +310,11 @@ struct DaemonEvent : AnyDaemonEvent {
 
 using AnyHeadEvent =
     std::variant<LinkUp, LinkDown, ConnectFailed, MessageIn, TimerFired, StartDvm, NodesGranted,
-                 TimeGranted, NodesRefused, NodesPushed, NodesReclaimed, ReturnAnswered,
-                 DaemonStarted, DaemonLaunchFailed, DaemonExited, ProbeAnswered, ClientMessage,
-                 ClientGone, ServicesStarted, ModexAsked, ServiceAsked, GuestRegistered,
-                 EventRaised, ToolArrived, ToolGone, OutputDelivered, EndRequested>;
+                 TimeGranted, NodesRefused, NodesQueued, NodesPushed, NodesReclaimed, LeaseMoved,
+                 ReturnAnswered, DaemonStarted, DaemonLaunchFailed, DaemonExited, ProbeAnswered,
+                 ClientMessage, ClientGone, ServicesStarted, ModexAsked, ServiceAsked,
+                 GuestRegistered, EventRaised, ToolArrived, ToolGone, OutputDelivered,
+                 EndRequested>;
 struct HeadEvent : AnyHeadEvent {
   using AnyHeadEvent::AnyHeadEvent;
   HeadEvent(const HeadEvent&);
