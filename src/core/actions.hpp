@@ -199,6 +199,7 @@ struct ReturnNodes {
   std::uint32_t number = 0;
   std::string manager;
   std::vector<std::string> nodes;
+  bool never_joined = false;  // of a grow that failed, or that nobody waited for any more
 };
 struct EndDaemon {  // the launcher makes sure that this daemon's process is gone
   Rank rank;

@@ -37,5 +37,7 @@ void add_campaigns(Page& page);
 void add_reserving(Page& page);
 // Of say/reservations.hpp.
 void add_reservations(Page& page);
+// Of say/slurm.hpp.
+void add_slurm(Page& page);
 
 }  // namespace tide::say
