@@ -349,6 +349,9 @@ void HeadProgram::reply_status(core::ReplyStatus action) {
   auto* status = action.reply.mutable_status();
   status->set_pid(static_cast<std::uint32_t>(getpid()));
   status->set_uri(setup_.info.uri);
+  const auto source = supply_->source();
+  status->set_source(source.text);
+  status->set_source_left_ms(source.left_ms);
   counters_.gauge("tree.repairs")
       .set(static_cast<std::int64_t>(core_.overlay().membership().repairs()));
   counters_.gauge("log.dropped_lines").set(static_cast<std::int64_t>(log_dropped_lines()));

@@ -2,9 +2,14 @@
 
 #include <utility>
 
+#include "say/granting.hpp"
 #include "say/pool.hpp"
 
 namespace tide::head {
+
+Supply::Source PoolSupply::source() const {
+  return {.text = grant_ ? say::scheduler_job(grant_->manager, grant_->job) : std::string()};
+}
 
 void PoolSupply::ask(const core::AskForNodes& wanted) {
   auto granted = supply_.grant(wanted, dvm_.view());

@@ -9,9 +9,10 @@ namespace tide::head {
 class PoolSupply final : public Supply {
  public:
   PoolSupply(const HeadOptions& options, NodePlaces& places, Dvm dvm)
-      : dvm_(std::move(dvm)), supply_(options, places) {}
+      : grant_(options.grant), dvm_(std::move(dvm)), supply_(options, places) {}
 
   [[nodiscard]] std::vector<std::string> managers() const override { return supply_.managers(); }
+  [[nodiscard]] Source source() const override;
   void start() override {}
   void ask(const core::AskForNodes& wanted) override;
   void ask(const core::AskForTime& wanted) override;
@@ -22,6 +23,7 @@ class PoolSupply final : public Supply {
   void finish(std::function<void()> then) override { then(); }
 
  private:
+  std::optional<rm::Grant> grant_;
   Dvm dvm_;
   NodeSupply supply_;
 };

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "hosts/wire_words.hpp"
 #include "launch/ssh_agent.hpp"
+#include "say/granting.hpp"
 #include "say/slurm.hpp"
 
 namespace tide::head {
@@ -69,6 +70,7 @@ std::vector<hosts::HostWord> words_of(const std::vector<wire::HostRequest>& host
 SlurmSupply::SlurmSupply(asio::io_context& io, const Params& params, const HeadOptions& options,
                          NodePlaces& places, const std::string& dvm_name, Dvm dvm)
     : places_(places),
+      job_(options.grant->job),
       job_name_("tide-" + dvm_name),
       dvm_(std::move(dvm)),
       commands_(io, commands_config(params)),
@@ -76,6 +78,10 @@ SlurmSupply::SlurmSupply(asio::io_context& io, const Params& params, const HeadO
 
 std::vector<std::string> SlurmSupply::managers() const {
   return {kName};
+}
+
+Supply::Source SlurmSupply::source() const {
+  return {.text = say::scheduler_job(kName, job_), .left_ms = manager_.parent_left_ms()};
 }
 
 // ---- to Slurm ----

@@ -18,6 +18,7 @@ class SlurmSupply final : public Supply, private rm::SlurmListener {
               NodePlaces& places, const std::string& dvm_name, Dvm dvm);
 
   [[nodiscard]] std::vector<std::string> managers() const override;
+  [[nodiscard]] Source source() const override;
   void start() override { manager_.start(); }
   void ask(const core::AskForNodes& wanted) override;
   void ask(const core::AskForTime& wanted) override { manager_.ask(wanted); }
@@ -42,6 +43,7 @@ class SlurmSupply final : public Supply, private rm::SlurmListener {
   std::vector<core::NodeRequest> requests_for(const std::vector<rm::Host>& hosts);
 
   NodePlaces& places_;
+  std::string job_;
   std::string job_name_;
   Dvm dvm_;
   rm::SlurmCommands commands_;

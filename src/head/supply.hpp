@@ -2,6 +2,7 @@
 // later, by events.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <set>
 #include <span>
@@ -41,6 +42,12 @@ class Supply {
   // Names of the managers that are active, in the order in which they are asked; the first one has
   // granted the nodes of the start.
   [[nodiscard]] virtual std::vector<std::string> managers() const = 0;
+  // Where nodes come from, for people: "Slurm job 17"; empty: whoever started the DVM named them.
+  struct Source {
+    std::string text{};
+    std::uint64_t left_ms = 0;  // they can stay so long; 0: no limit, or none is known
+  };
+  [[nodiscard]] virtual Source source() const = 0;
   // Once, when the DVM begins to be started.
   virtual void start() = 0;
 
