@@ -516,6 +516,7 @@ void add_hosts(Page& page) {
   for (int fault = 0; fault <= static_cast<int>(kLastHostFault); ++fault) {
     SAMPLE(bad_host, {"nodes.txt", 3, 1, "…"}, static_cast<HostFault>(fault));
   }
+  SAMPLE(what_is_wrong, {"nodes.txt", 3, 1, "…"}, HostFault::kNoName);
   SAMPLE(unknown_host_setting, {"nodes.txt", 3, 7, "slot"}, "slots");
   SAMPLE(unknown_host_setting, {"nodes.txt", 3, 7, "weight"}, nullopt);
   SAMPLE(more_slots_than_max, in_file, 8, 4);
@@ -542,6 +543,7 @@ std::vector<Sample> catalogue_samples() {
   add_values(page);
   add_parameters(page);
   add_hosts(page);
+  add_granting(page);
   add_finding(page);
   add_starting(page);
   add_launching(page);

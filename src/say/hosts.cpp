@@ -73,10 +73,12 @@ std::string place_words(const HostPlace& place) {
 
 }  // namespace
 
+std::string what_is_wrong(const HostPlace& place, HostFault fault) {
+  return fmt::format("{}: {} {}", place_words(place), quoted(place.text), words_of(fault).why);
+}
+
 Error bad_host(const HostPlace& place, HostFault fault) {
-  const Words words = words_of(fault);
-  return invalid(fmt::format("{}: {} {}{}{}", place_words(place), quoted(place.text), words.why,
-                             kTry, words.next));
+  return invalid(fmt::format("{}{}{}", what_is_wrong(place, fault), kTry, words_of(fault).next));
 }
 
 Error unknown_host_setting(const HostPlace& place, const std::optional<std::string>& near) {

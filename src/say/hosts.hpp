@@ -48,6 +48,8 @@ enum class HostFault : std::uint8_t {
 };
 inline constexpr auto kLastHostFault = HostFault::kOtherUser;
 
+// Without what to do.
+std::string what_is_wrong(const HostPlace& place, HostFault fault);
 Error bad_host(const HostPlace& place, HostFault fault);
 Error unknown_host_setting(const HostPlace& place, const std::optional<std::string>& near);
 Error more_slots_than_max(const HostPlace& place, std::uint32_t slots, std::uint32_t max_slots);

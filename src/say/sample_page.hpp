@@ -27,6 +27,8 @@ class Page {
   std::vector<Sample> samples_;
 };
 
+// Of say/granting.hpp.
+void add_granting(Page& page);
 // Of say/elastic.hpp and say/pool.hpp.
 void add_elastic(Page& page);
 // Of say/campaigns.hpp.
