@@ -107,22 +107,18 @@ Error grant_file_too_large(std::string_view file, std::size_t limit_bytes) {
   return invalid(fmt::format("{} has more than {} bytes", quoted(file), limit_bytes));
 }
 
-Error grant_command_not_started(std::string_view command, int errnum) {
-  return invalid(fmt::format("{} can't be run: {}", quoted(command), std::strerror(errnum)));
-}
-
-Error grant_command_failed(std::string_view command, int status, std::string_view text) {
+Error command_failed(std::string_view command, int status, std::string_view text) {
   const std::string said = one_line(first_line(trim(text)));
   return invalid(fmt::format("{} failed with status {}{}", quoted(command), status,
                              said.empty() ? "" : fmt::format(": {}", said)));
 }
 
-Error grant_command_too_slow(std::string_view command, std::uint64_t limit_ms) {
+Error command_too_slow(std::string_view command, std::uint64_t limit_ms) {
   return Error{ErrorCode::kTimedOut, fmt::format("{} did not answer within {}", quoted(command),
                                                  human_duration_ms(limit_ms))};
 }
 
-Error grant_command_too_long(std::string_view command, std::size_t limit_bytes) {
+Error command_says_too_much(std::string_view command, std::size_t limit_bytes) {
   return invalid(fmt::format("{} prints more than {} bytes", quoted(command), limit_bytes));
 }
 
