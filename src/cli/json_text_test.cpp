@@ -40,7 +40,9 @@ TEST(StatusJson, KeepsItsShape) {
     "radix": 64,
     "serial": 7,
     "span": 2,
-    "elastic": false
+    "elastic": false,
+    "source": null,
+    "source_left_ms": 0
   },
   "nodes": [
     {
