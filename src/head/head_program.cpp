@@ -262,6 +262,8 @@ void HeadProgram::perform(core::Action action) {
         } else if constexpr (std::is_same_v<T, core::AskForTime>) {
           const auto more = supply_.more_time(a);
           host_.post(core::TimeGranted{a.ask, more.time_ms, more.cut_by});
+        } else if constexpr (std::is_same_v<T, core::CancelAsk>) {
+          // The answer is on its way: these managers let nobody wait.
         } else if constexpr (std::is_same_v<T, core::ReturnNodes>) {
           return_nodes(a);
         } else if constexpr (std::is_same_v<T, core::EndDaemon>) {
