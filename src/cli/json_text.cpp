@@ -10,15 +10,23 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kSchemaVersion = 1;
 
-Json dvm_object(const wire::StatusReply& status) {
-  return {{"name", status.dvm_name()},  {"id", status.dvm_id()},     {"state", status.state()},
-          {"age_ms", status.age_ms()},  {"pid", status.pid()},       {"uri", status.uri()},
-          {"radix", status.radix()},    {"serial", status.serial()}, {"span", status.span()},
-          {"elastic", status.elastic()}};
-}
-
 Json word_or_null(const std::string& word) {
   return word.empty() ? Json(nullptr) : Json(word);
+}
+
+Json dvm_object(const wire::StatusReply& status) {
+  return {{"name", status.dvm_name()},
+          {"id", status.dvm_id()},
+          {"state", status.state()},
+          {"age_ms", status.age_ms()},
+          {"pid", status.pid()},
+          {"uri", status.uri()},
+          {"radix", status.radix()},
+          {"serial", status.serial()},
+          {"span", status.span()},
+          {"elastic", status.elastic()},
+          {"source", word_or_null(status.source())},
+          {"source_left_ms", status.source_left_ms()}};
 }
 
 Json nodes_array(const wire::StatusReply& status) {

@@ -13,21 +13,15 @@
 #include "core/actions.hpp"
 #include "head/node_places.hpp"
 #include "head/options.hpp"
+#include "head/supply.hpp"
 #include "rm/pool.hpp"
 #include "wire/elastic.pb.h"
 
 namespace tide::head {
 
-// A node as its place says, with an incarnation of its own.
-core::NodeRequest node_request(const NodePlace& place);
-
 class NodeSupply {
  public:
-  // What the DVM knows of its nodes.
-  struct View {
-    std::set<std::string> staying;  // those it has, or gets, and that are not leaving
-    std::set<std::string> known;    // these, and those that it gives back
-  };
+  using View = Supply::View;
 
   struct Granted {
     std::vector<core::NodeRequest> nodes;

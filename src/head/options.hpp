@@ -10,16 +10,18 @@
 
 #include "base/result.hpp"
 #include "rm/dvm_hosts.hpp"
+#include "rm/grant.hpp"
 #include "rm/host.hpp"
 
 namespace tide::head {
 
 struct HeadOptions {
-  std::uint32_t nodes = 1;       // virtual ones of this machine, where no hosts are named
-  rm::HostArguments named;       // where to find the names of hosts
-  std::vector<rm::Host> hosts;   // found there: of this machine and others
-  bool elastic = false;          // it can grow and shrink while it runs
-  std::uint32_t pool_nodes = 0;  // virtual ones more, to be had later
+  std::uint32_t nodes = 1;         // virtual ones of this machine, where no hosts are named
+  rm::HostArguments named;         // where to find the names of hosts
+  std::vector<rm::Host> hosts;     // found there: of this machine and others
+  std::optional<rm::Grant> grant;  // of a scheduler, if they are chosen among its nodes
+  bool elastic = false;            // it can grow and shrink while it runs
+  std::uint32_t pool_nodes = 0;    // virtual ones more, to be had later
   std::vector<std::string> pool_hostfiles;  // where hosts that are to be had later are named
   std::vector<rm::Host> pool_hosts;         // found there
   std::uint32_t pool_lease_ms = 0;          // what comes from there may stay so long; 0: no limit
