@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <asio/buffer.hpp>
 #include <asio/error.hpp>
 #include <chrono>
@@ -18,8 +19,11 @@ namespace {
 
 // Of each stream; a list of some thousand jobs fits.
 constexpr std::size_t kKeptBytes = 1U << 20U;
+constexpr std::size_t kReadBytes = std::size_t{16} * 1024;
 // Of what a program that has ended left in its pipes so much is read: others may hold them open.
-constexpr int kMostReads = 512;
+constexpr int kMostReads = 128;
+// Of one whose end somebody else has heard: that it went well is not known.
+constexpr int kUnknownEnd = 255 << 8;
 
 struct Pipe {
   UniqueFd reads;
@@ -39,6 +43,10 @@ Status take(asio::posix::stream_descriptor& into, UniqueFd fd) {
   if (error) return system_error("cannot watch a command", error.value());
   (void)fd.release();  // belongs to the descriptor now
   return ok_status();
+}
+
+void keep_last(std::string& text) {
+  if (text.size() > kKeptBytes) text.erase(0, text.size() - kKeptBytes);
 }
 
 }  // namespace
@@ -63,7 +71,8 @@ Status Command::start(const CommandRequest& request, Callbacks callbacks) {
       SpawnRequest{.argv = request.argv,
                    .environment = block,
                    .working_directory = "",
-                   .stdio = {input->reads.get(), output->writes.get(), errors->writes.get()}});
+                   .stdio = {input->reads.get(), output->writes.get(), errors->writes.get()},
+                   .parent_death_signal = request.parent_death_signal});
   if (!process) return process.error();
   pid_ = process->pid;
   grace_ms_ = request.grace_ms;
@@ -102,15 +111,23 @@ void Command::listen(Descriptor& from, std::string& into, Heard heard) {
                   });
 }
 
-// False at its end. That there was nothing to read is none.
-bool Command::read_once(Descriptor& from, std::string& into) {
-  std::array<char, 4096> buffer{};
+// How much there was; nothing at its end.
+std::optional<std::size_t> Command::read_once(Descriptor& from, std::string& into) {
+  std::array<char, kReadBytes> buffer{};
   asio::error_code error;
   const std::size_t bytes = from.read_some(asio::buffer(buffer), error);
-  if (error) return error == asio::error::would_block;
+  if (error == asio::error::would_block) return 0;
+  if (error) return std::nullopt;
   into.append(buffer.data(), bytes);
-  if (into.size() > kKeptBytes) into.erase(0, into.size() - kKeptBytes);
-  return true;
+  if (into.size() >= 2 * kKeptBytes) keep_last(into);  // not at each of many reads
+  return bytes;
+}
+
+void Command::read_the_rest(Descriptor& from, std::string& into) {
+  for (int round = 0; round < kMostReads; ++round) {
+    if (read_once(from, into).value_or(0) == 0) break;
+  }
+  keep_last(into);
 }
 
 void Command::watch() {
@@ -150,15 +167,14 @@ void Command::has_ended() {
   const bool asked =
       ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
   if (asked && info.si_pid == 0) return watch();  // woken too early
-  signal(SIGKILL);  // helpers that it left: the group has its number until we reap it
-  ::waitpid(std::exchange(pid_, 0), &end_.wait_status, WNOHANG);
-  for (auto [from, into] : {std::pair(&output_, &end_.output), std::pair(&errors_, &end_.errors)}) {
-    std::size_t before = into->size() + 1;
-    for (int round = 0; round < kMostReads && into->size() != before; ++round) {
-      before = into->size();
-      if (!read_once(*from, *into)) break;
-    }
+  end_.wait_status = kUnknownEnd;
+  if (asked) {
+    signal(SIGKILL);  // helpers that it left: the group has its number until we reap it
+    ::waitpid(pid_, &end_.wait_status, WNOHANG);
   }
+  pid_ = 0;
+  read_the_rest(output_, end_.output);
+  read_the_rest(errors_, end_.errors);
   asio::error_code ignored;
   for (auto* descriptor : {&input_, &output_, &errors_, &pidfd_}) descriptor->close(ignored);
   timer_.cancel();

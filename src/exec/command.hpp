@@ -4,13 +4,14 @@
 
 #include <sys/types.h>
 
-#include <array>
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/steady_timer.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,8 @@ struct CommandRequest {
   // Its input stays open until close_input(), or until we are no more; else it is empty. One that
   // is held so goes on alone when it is dropped: the end of its input is what tells it to end.
   bool holds_input = false;
+  // Sent to it when the thread that started it ends; 0: none.
+  int parent_death_signal = 0;
 };
 
 struct CommandEnd {
@@ -71,7 +74,8 @@ class Command : public std::enable_shared_from_this<Command> {
 
   Status take_streams(UniqueFd input, UniqueFd output, UniqueFd errors, UniqueFd pidfd);
   void listen(Descriptor& from, std::string& into, Heard heard);
-  bool read_once(Descriptor& from, std::string& into);
+  static std::optional<std::size_t> read_once(Descriptor& from, std::string& into);
+  static void read_the_rest(Descriptor& from, std::string& into);
   void watch();
   void arm(std::uint32_t after_ms);
   void overdue();

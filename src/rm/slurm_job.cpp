@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/text.hpp"
@@ -30,7 +31,7 @@ constexpr std::array kLives = {
     Lives{"DEADLINE", SlurmLife::kOver},       Lives{"OUT_OF_MEMORY", SlurmLife::kOver},
     Lives{"REVOKED", SlurmLife::kOver}};
 
-constexpr std::size_t kRowFields = 7;
+constexpr std::size_t kRowFields = 5;
 
 // Slurm writes so where there is nothing.
 bool is_nothing(std::string_view value) {
@@ -81,17 +82,17 @@ std::optional<std::uint32_t> count_in(std::string_view ids) {
     const auto last = dash == std::string::npos
                           ? first
                           : number<std::uint32_t>(std::string_view(piece).substr(dash + 1));
-    if (!first || !last || *last < *first || *last - *first >= hosts::kMaxSlotsPerHost) {
-      return std::nullopt;
-    }
+    const auto most = hosts::kMaxSlotsPerHost - count;
+    if (!first || !last || *last < *first || *last - *first >= most) return std::nullopt;
     count += *last - *first + 1;
   }
   return count;
 }
 
-// Nodes=node[3-4] CPU_IDs=0-3: once for all that have the same.
+// Nodes=node[3-4] CPU_IDs=0-3 Mem=0: once for all that have the same. What follows shows that the
+// numbers are all there.
 Status add_nodes(const std::vector<std::string_view>& words, SlurmJob& job) {
-  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+  for (std::size_t i = 0; i + 2 < words.size(); ++i) {
     constexpr std::string_view kNodes = "Nodes=";
     constexpr std::string_view kCores = "CPU_IDs=";
     if (!words[i].starts_with(kNodes) || !words[i + 1].starts_with(kCores)) continue;
@@ -99,6 +100,9 @@ Status add_nodes(const std::vector<std::string_view>& words, SlurmJob& job) {
     if (!names) return names.error();
     const auto cores = count_in(words[i + 1].substr(kCores.size()));
     if (!cores) return say::slurm_unreadable("cores", words[i + 1]);
+    if (job.nodes.size() + names->size() > hosts::kMaxHosts) {
+      return say::slurm_unreadable("nodes", words[i]);
+    }
     for (const auto& name : *names)
       job.nodes.push_back({.name = name, .user = {}, .slots = *cores});
   }
@@ -107,29 +111,36 @@ Status add_nodes(const std::vector<std::string_view>& words, SlurmJob& job) {
 
 // Those that it names must be those whose cores it tells: a text that ends too early is none.
 Status check_nodes(const SlurmJob& job, std::string_view list) {
-  if (is_nothing(list)) return ok_status();
+  if (job.life != SlurmLife::kRuns) return ok_status();
   const auto names = expand_slurm_list(list);
   if (!names) return names.error();
-  if (job.life != SlurmLife::kRuns) return ok_status();
-  const bool same = names->size() == job.nodes.size() &&
-                    std::ranges::all_of(job.nodes, [&names](const Host& host) {
-                      return std::ranges::find(*names, host.name) != names->end();
-                    });
+  const std::set<std::string_view> named(names->begin(), names->end());
+  std::set<std::string_view> there;
+  for (const auto& host : job.nodes) there.insert(host.name);
+  const bool same = named == there && there.size() == job.nodes.size();
   return same ? ok_status() : Status(say::slurm_unreadable("nodes", list));
 }
 
-Result<SlurmRow> parse_row(std::string_view line) {
-  std::array<std::string_view, kRowFields> fields;
-  for (std::size_t i = 0; i + 1 < kRowFields; ++i) {
-    const auto end = line.find('|');
-    if (end == std::string_view::npos) return say::slurm_unreadable("a list of jobs", line);
-    fields.at(i) = line.substr(0, end);
-    line.remove_prefix(end + 1);
+// Of several lines the first that tells of a job, without what people have put into it: that may
+// read like anything.
+std::string told_by_slurm(std::string_view text) {
+  constexpr std::string_view kJob = "JobId=";
+  while (!text.empty() && !text.starts_with(kJob)) {
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
   }
-  fields.back() = line;
-  const auto life = life_of_slurm_state(fields[1]);
-  if (!is_id(fields[0]) || !life) return say::slurm_unreadable("a list of jobs", line);
-  SlurmRow row{.id = std::string(fields[0]), .life = *life, .state = std::string(fields[1])};
+  std::string line(text.substr(0, text.find('\n')));
+  const auto name = line.find(" JobName=");
+  const auto behind = line.find(" UserId=");
+  if (name != line.npos && behind != line.npos && name < behind) line.erase(name, behind - name);
+  if (const auto command = line.find(" Command="); command != line.npos) line.resize(command);
+  return line;
+}
+
+Result<SlurmRow> parse_row(std::string_view line) {
+  const auto fields = split(line, '|');
+  const auto life = fields.size() == kRowFields ? life_of_slurm_state(fields[1]) : std::nullopt;
+  if (!life || !is_id(fields[0])) return say::slurm_unreadable("a list of jobs", line);
+  SlurmRow row{.id = fields[0], .life = *life, .state = fields[1]};
   auto ends = moment(fields[2]);
   if (!ends) return ends.error();
   row.ends_s = *ends;
@@ -139,8 +150,6 @@ Result<SlurmRow> parse_row(std::string_view line) {
     if (!names) return names.error();
     row.nodes = std::move(*names);
   }
-  row.comment = something(fields[5]);
-  row.name = std::string(fields[6]);
   return row;
 }
 
@@ -153,7 +162,8 @@ std::optional<SlurmLife> life_of_slurm_state(std::string_view state) {
 }
 
 Result<SlurmJob> parse_slurm_job(std::string_view text) {
-  const auto words = words_of(trim(text));
+  const auto line = told_by_slurm(text);
+  const auto words = words_of(line);
   std::map<std::string_view, std::string_view> values;
   for (const auto word : words) {
     const auto equals = word.find('=');

@@ -44,11 +44,9 @@ struct SlurmRow {
   std::optional<std::uint64_t> ends_s{};
   std::string reason{};  // why it waits, or ended
   std::vector<std::string> nodes{};
-  std::string comment{};
-  std::string name{};
 };
-// What people chose, which may hold anything, comes last.
-inline constexpr std::string_view kSlurmRowFormat = "%i|%T|%e|%r|%N|%k|%j";
+// %A: the number by which Slurm knows a job everywhere, also one that is part of an array.
+inline constexpr std::string_view kSlurmRowFormat = "%A|%T|%e|%r|%N";
 // Lines that are none are passed over, as long as one is; no line at all is an empty list.
 Result<std::vector<SlurmRow>> parse_slurm_rows(std::string_view text);
 
