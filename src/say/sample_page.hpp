@@ -37,5 +37,7 @@ void add_campaigns(Page& page);
 void add_reserving(Page& page);
 // Of say/reservations.hpp.
 void add_reservations(Page& page);
+// Of say/stepping.hpp.
+void add_stepping(Page& page);
 
 }  // namespace tide::say
