@@ -94,6 +94,10 @@ constexpr std::array kTable = {
     verbosity("iof_base_verbose", "How much to log about forwarding input and output (0-5)"),
     verbosity("odls_base_verbose", "How much to log about local processes (0-5)"),
     verbosity("plm_base_verbose", "How much to log about launching daemons and jobs (0-5)"),
+    ParamDef{.name = "plm_slurm_args",
+             .type = ParamType::kString,
+             .default_value = "",
+             .help = "More options for the srun that starts daemons in a job of Slurm"},
     ParamDef{.name = "plm_ssh_agent",
              .type = ParamType::kString,
              .default_value = "ssh : rsh",
@@ -114,6 +118,10 @@ constexpr std::array kTable = {
         "Time for an agent to log in on the other machine, a third of it to connect, and again "
         "for the daemon to find the head",
         100, kHourMs),
+    duration("plm_step_timeout", "30s",
+             "Time until something is heard of a daemon that a scheduler's command starts, and "
+             "again for the daemon to find the head",
+             100, kHourMs),
     ParamDef{.name = "prte_elastic_mode",
              .type = ParamType::kBool,
              .default_value = "false",
