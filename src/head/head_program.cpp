@@ -65,7 +65,7 @@ void add_names(const core::LaunchTarget& target, std::vector<std::string>& out) 
 
 HeadProgram::HeadProgram(HeadSetup setup, Reports reports)
     : setup_(std::move(setup)),
-      places_(setup_.options, launch::ThisMachine::look()),
+      places_(setup_.options, launch::ThisMachine::look(), starts_in_step(setup_)),
       reports_(std::move(reports)),
       supply_(make_supply()),
       core_(core_config(setup_, places_, *supply_)),
@@ -78,7 +78,8 @@ HeadProgram::HeadProgram(HeadSetup setup, Reports reports)
                           std::move(event));
              }),
       clients_(io_, clients_config(setup_), *this),
-      launcher_(io_, launcher_config(setup_), ssh_config(setup_, places_), *this),
+      launcher_(io_, launcher_config(setup_), ssh_config(setup_, places_), *this,
+                step_config(setup_)),
       services_(
           io_,
           [this](core::ServiceEvent event) {
