@@ -12,7 +12,9 @@
 #include "base/text.hpp"
 #include "daemon/node_start.hpp"
 #include "daemon/session_input.hpp"
+#include "exec/environment.hpp"
 #include "exec/secret.hpp"
+#include "exec/slurm_environment.hpp"
 #include "launch/daemon_blob.hpp"
 #include "launch/step_words.hpp"
 #include "wire/link.pb.h"
@@ -66,6 +68,14 @@ Result<wire::DaemonBlob> read_own_part() {
   return own;
 }
 
+// What a step is told about itself and its tasks says nothing true to jobs of the DVM: some would
+// take it for their own rank and size.
+void forget_the_step() {
+  for (const auto& name : exec::slurm_variables_that_steer(exec::current_environment())) {
+    ::unsetenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): start-up
+  }
+}
+
 }  // namespace
 
 int run_step(const std::string& version) {
@@ -77,6 +87,7 @@ int run_step(const std::string& version) {
     std::fprintf(stderr, "prted: %s\n", blob.error().message.c_str());
     return launch::kRemoteFailed;
   }
+  forget_the_step();
   const Rank rank(blob->rank());
   if (!write_all(STDOUT_FILENO,
                  launch::step_greeting_text(rank, {launch::kRemoteProtocol, version}))) {

@@ -93,6 +93,9 @@ void SlurmSupply::ask(const core::AskForNodes& wanted) {
 }
 
 void SlurmSupply::give_back(const core::ReturnNodes& order, bool late) {
+  // At the end of the DVM all jobs that were made for it go, see finish(). The one that it was
+  // started in stays with whoever started it.
+  if (order.number == 0 && !order.never_joined) return;
   if (late) return on_returned(order.number, core::ReturnVerdict::kDeclined);
   manager_.give_back(order);
 }
