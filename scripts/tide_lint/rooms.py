@@ -18,7 +18,7 @@ MAY_INCLUDE = {
     "sim": _CORE,
     "exec": _CORE,
     "launch": _CORE | {"exec"},  # a launcher starts processes and talks to wardens
-    "rm": _CORE,
+    "rm": _CORE | {"exec"},  # schedulers are asked by their own commands
     "pmix": _CORE,
     "rim": _CORE | {"net", "pmix"},
     "head": _CORE | _EFFECTS | {"rim"},

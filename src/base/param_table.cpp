@@ -22,6 +22,8 @@ constexpr std::int64_t kMaxNodes = 100'000;
 constexpr std::int64_t kMaxSlotsPerNode = 65536;
 
 constexpr std::array<std::string_view, 1> kRadixAliases = {"rml_base_radix"};
+constexpr std::array<std::string_view, 8> kSchedulers = {"auto", "none",       "slurm", "pbs",
+                                                         "lsf",  "gridengine", "pals",  "flux"};
 constexpr std::array<std::string_view, 3> kSlotChoices = {"cores", "sockets", "hwthreads"};
 
 Status check_failpoints(std::string_view value) {
@@ -156,7 +158,25 @@ constexpr std::array kTable = {
              .default_value = "",
              .help = "Where run directories are made; empty: TMPDIR, else /tmp",
              .check = check_absolute_or_empty},
+    ParamDef{.name = "ras",
+             .type = ParamType::kChoice,
+             .default_value = "auto",
+             .help = "Scheduler whose job gives a DVM its nodes: auto, none or its name",
+             .choices = kSchedulers},
     verbosity("ras_base_verbose", "How much to log about finding and granting nodes (0-5)"),
+    ParamDef{.name = "ras_slurm_args",
+             .type = ParamType::kString,
+             .default_value = "",
+             .help = "More options for salloc, when the DVM asks Slurm for more nodes"},
+    duration("ras_slurm_first_look", "2s",
+             "How soon after a change the DVM looks at its Slurm jobs again; the next looks are "
+             "further and further apart",
+             100, kHourMs),
+    duration("ras_slurm_last_look", "60s",
+             "How far apart looks at Slurm jobs become when nothing changes", 100, kHourMs),
+    duration("ras_slurm_timeout", "20s",
+             "Time for a command of Slurm's to answer, but for one that waits for nodes", 100,
+             kHourMs),
     verbosity("rmaps_base_verbose", "How much to log about mapping processes to nodes (0-5)"),
     verbosity("rml_base_verbose", "How much to log about links and messages (0-5)"),
     ParamDef{.name = "rml_radix",

@@ -10,15 +10,23 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kSchemaVersion = 1;
 
-Json dvm_object(const wire::StatusReply& status) {
-  return {{"name", status.dvm_name()},  {"id", status.dvm_id()},     {"state", status.state()},
-          {"age_ms", status.age_ms()},  {"pid", status.pid()},       {"uri", status.uri()},
-          {"radix", status.radix()},    {"serial", status.serial()}, {"span", status.span()},
-          {"elastic", status.elastic()}};
-}
-
 Json word_or_null(const std::string& word) {
   return word.empty() ? Json(nullptr) : Json(word);
+}
+
+Json dvm_object(const wire::StatusReply& status) {
+  return {{"name", status.dvm_name()},
+          {"id", status.dvm_id()},
+          {"state", status.state()},
+          {"age_ms", status.age_ms()},
+          {"pid", status.pid()},
+          {"uri", status.uri()},
+          {"radix", status.radix()},
+          {"serial", status.serial()},
+          {"span", status.span()},
+          {"elastic", status.elastic()},
+          {"source", word_or_null(status.source())},
+          {"source_left_ms", status.source_left_ms()}};
 }
 
 Json nodes_array(const wire::StatusReply& status) {
@@ -51,14 +59,6 @@ Json allocations_array(const wire::StatusReply& status) {
     Json object = allocation_object(one);
     object["reserves"] = names_array(reserved_by(one, status));
     list.push_back(std::move(object));
-  }
-  return list;
-}
-
-Json asks_array(const wire::StatusReply& status) {
-  Json list = Json::array();
-  for (const wire::PendingAsk& ask : status.asks()) {
-    list.push_back({{"text", ask.text()}, {"age_ms", ask.age_ms()}, {"left_ms", ask.left_ms()}});
   }
   return list;
 }
@@ -125,6 +125,18 @@ Json allocation_object(const wire::AllocationStatus& one) {
   return object;
 }
 
+Json asks_array(const google::protobuf::RepeatedPtrField<wire::PendingAsk>& asks) {
+  Json list = Json::array();
+  for (const wire::PendingAsk& ask : asks) {
+    list.push_back({{"text", ask.text()},
+                    {"age_ms", ask.age_ms()},
+                    {"left_ms", ask.queued().empty() ? Json(ask.left_ms()) : Json(nullptr)},
+                    {"queued", word_or_null(ask.queued())},
+                    {"request_id", word_or_null(ask.request_id())}});
+  }
+  return list;
+}
+
 std::string status_json(const wire::StatusReply& status) {
   Json counters = Json::object();
   for (const wire::CounterValue& counter : status.counters()) {
@@ -134,7 +146,7 @@ std::string status_json(const wire::StatusReply& status) {
                         {"nodes", nodes_array(status)},
                         {"jobs", jobs_array(status)},
                         {"allocations", allocations_array(status)},
-                        {"asks", asks_array(status)},
+                        {"asks", asks_array(status.asks())},
                         {"campaigns", campaigns_array(status)},
                         {"counters", std::move(counters)}});
 }
@@ -155,7 +167,8 @@ std::string change_json(const ShownChange& change) {
 }
 
 std::string allocations_json(const wire::StatusReply& status) {
-  return json_document({{"allocations", allocations_array(status)}, {"asks", asks_array(status)}});
+  return json_document(
+      {{"allocations", allocations_array(status)}, {"asks", asks_array(status.asks())}});
 }
 
 std::string jobs_json(const wire::StatusReply& status) {

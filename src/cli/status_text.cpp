@@ -83,9 +83,14 @@ std::string status_text(const wire::StatusReply& status) {
   if (!status.uri().empty()) text += "address " + status.uri() + "\n";
   text += counted(nodes, "node") + ", " + slots_summary(status) + ", " +
           counted(running, "running job") + (status.elastic() ? ", elastic" : "") + "\n";
+  if (!status.source().empty()) {
+    text += "nodes from " + status.source();
+    if (status.source_left_ms() > 0) text += ", " + short_age(status.source_left_ms()) + " left";
+    text += "\n";
+  }
   if (nodes > 0) text += "\n" + nodes_text(status);
   if (const std::string some = sessions_text(status); !some.empty()) text += "\n" + some;
-  if (const std::string asks = asks_text(status); !asks.empty()) text += "\n" + asks;
+  if (const std::string asks = asks_text(status.asks()); !asks.empty()) text += "\n" + asks;
   if (!status.campaigns().empty()) text += "\n" + campaigns_text(status);
   if (running > 0) text += "\n" + jobs_text(status, false);
   return text;

@@ -36,9 +36,11 @@ std::vector<std::string> ElasticDesk::share_of(const std::string& manager,
 // told of the end
 void ElasticDesk::give_back(CampaignId id, Campaign& campaign) {
   enter(id, campaign, Phase::kReturning, config_.return_timeout_ms);
+  const bool never_joined = campaign.kind == CampaignKind::kGrow;
   for (const auto& manager : config_.managers) {
     campaign.unanswered.insert(manager);
-    out_.emplace_back(ReturnNodes{id.value(), manager, share_of(manager, campaign.owners)});
+    out_.emplace_back(
+        ReturnNodes{id.value(), manager, share_of(manager, campaign.owners), never_joined});
   }
   if (campaign.unanswered.empty()) end(id);
 }
@@ -48,7 +50,7 @@ void ElasticDesk::give_back_at_once(const std::vector<NodeRequest>& nodes) {
   const Owners owners = owners_of(nodes);
   for (const auto& manager : config_.managers) {
     auto share = share_of(manager, owners);
-    if (!share.empty()) out_.emplace_back(ReturnNodes{0, manager, std::move(share)});
+    if (!share.empty()) out_.emplace_back(ReturnNodes{0, manager, std::move(share), true});
   }
 }
 

@@ -12,6 +12,8 @@
 #include "base/log.hpp"
 #include "base/uri.hpp"
 #include "exec/unique_fd.hpp"
+#include "head/pool_supply.hpp"
+#include "head/slurm_supply.hpp"
 #include "launch/daemon_blob.hpp"
 #include "rim/settings.hpp"
 #include "say/elastic.hpp"
@@ -26,14 +28,14 @@ namespace {
 constexpr auto kDirectoryLook = std::chrono::seconds(2);
 
 core::HeadConfig core_config(const HeadSetup& setup, const NodePlaces& places,
-                             const NodeSupply& supply) {
+                             const Supply& supply) {
   auto config = rim::head_config(setup.params);
   config.dvm_id = config.jobs.dvm_id = setup.info.dvm_id;
   config.dvm_name = setup.info.name;
   config.jobs.one_shot = setup.options.one_shot;
   config.roster.orders_fail = setup.failpoints.lookup("core.order_to_leave").has_value();
-  config.roster.tree_launch =
-      places.has_other_machines() && !setup.params.get_bool("plm_ssh_no_tree_spawn");
+  config.roster.tree_launch = places.has_other_machines() && !places.in_step() &&
+                              !setup.params.get_bool("plm_ssh_no_tree_spawn");
   config.elastic.managers = supply.managers();
   config.elastic.scheduler_key = setup.scheduler_key;
   return config;
@@ -63,10 +65,10 @@ void add_names(const core::LaunchTarget& target, std::vector<std::string>& out) 
 
 HeadProgram::HeadProgram(HeadSetup setup, Reports reports)
     : setup_(std::move(setup)),
-      places_(setup_.options, launch::ThisMachine::look()),
-      supply_(setup_.options, places_),
+      places_(setup_.options, launch::ThisMachine::look(), starts_in_step(setup_)),
       reports_(std::move(reports)),
-      core_(core_config(setup_, places_, supply_)),
+      supply_(make_supply()),
+      core_(core_config(setup_, places_, *supply_)),
       host_(io_, core_, *this, setup_.failpoints.at("head"),
             static_cast<std::size_t>(setup_.params.get_int("tide_recorder_events")), counters_),
       timers_(io_, [this](core::TimerFired fired) { host_.post(fired); }),
@@ -76,7 +78,8 @@ HeadProgram::HeadProgram(HeadSetup setup, Reports reports)
                           std::move(event));
              }),
       clients_(io_, clients_config(setup_), *this),
-      launcher_(io_, launcher_config(setup_), ssh_config(setup_, places_), *this),
+      launcher_(io_, launcher_config(setup_), ssh_config(setup_, places_), *this,
+                step_config(setup_)),
       services_(
           io_,
           [this](core::ServiceEvent event) {
@@ -131,9 +134,10 @@ void HeadProgram::start_dvm() {
   core::StartDvm start;
   for (const auto& place : places_.at_start()) {
     start.nodes.push_back(node_request(place));
-    start.nodes.back().manager = supply_.managers().front();
+    start.nodes.back().manager = supply_->managers().front();
   }
   host_.post(std::move(start));
+  supply_->start();
   asio::post(io_, [this] { start_services(); });
 }
 
@@ -179,7 +183,7 @@ void HeadProgram::launch_daemons(const core::LaunchDaemons& action) {
   }
   std::vector<std::string> nodes;
   for (const auto& target : action.targets) add_names(target, nodes);
-  supply_.note_started(nodes);
+  supply_->note_started(nodes);
   const wire::DaemonBlob common = common_blob(setup_, places_, endpoints_);
   std::vector<launch::LaunchItem> items;
   for (const auto& seed : seeds) items.push_back(launch_item(setup_, places_, seed, common));
@@ -188,8 +192,24 @@ void HeadProgram::launch_daemons(const core::LaunchDaemons& action) {
 
 // ---- nodes that come and go ----
 
-NodeSupply::View HeadProgram::view_of_nodes() const {
-  NodeSupply::View view;
+std::unique_ptr<Supply> HeadProgram::make_supply() {
+  Supply::Dvm dvm{.post = [this](core::HeadEvent event) { host_.post(std::move(event)); },
+                  .view = [this] { return view_of_nodes(); },
+                  .note =
+                      [this](std::string text) {
+                        log_warning(text);
+                        reports_.progress({std::move(text), true});
+                      }};
+  const auto& options = setup_.options;
+  if (options.grant && options.grant->manager == "slurm") {
+    return std::make_unique<SlurmSupply>(io_, setup_.params, options, places_, setup_.info.name,
+                                         std::move(dvm));
+  }
+  return std::make_unique<PoolSupply>(options, places_, std::move(dvm));
+}
+
+Supply::View HeadProgram::view_of_nodes() const {
+  Supply::View view;
   for (const auto& [rank, node] : core_.roster().nodes()) {
     view.known.insert(node.name);
     if (node.state < core::NodeState::kLeaving) view.staying.insert(node.name);
@@ -202,41 +222,15 @@ NodeSupply::View HeadProgram::view_of_nodes() const {
   return view;
 }
 
-void HeadProgram::ask_for_nodes(const core::AskForNodes& action) {
-  auto granted = supply_.grant(action, view_of_nodes());
-  if (granted) {
-    host_.post(core::NodesGranted{action.ask, std::move(granted->nodes), granted->lease,
-                                  std::move(granted->cut_by)});
-  } else {
-    host_.post(core::NodesRefused{action.ask, granted.error()});
-  }
-}
-
-// One that comes after the end of its change comes too late: what was not taken back in time was
-// free as if lost, and may have been granted anew.
 void HeadProgram::return_nodes(const core::ReturnNodes& action) {
   const bool late = action.number != 0 && !core_.elastic().is_returning(CampaignId(action.number));
-  const auto verdict = late ? core::ReturnVerdict::kDeclined : supply_.take_back(action);
-  host_.post(core::ReturnAnswered{action.number, action.manager, verdict});
+  supply_->give_back(action, late);
 }
 
 Result<wire::PoolAnswer> HeadProgram::carry_out(const wire::PoolOrder& order) {
   if (!core_.elastic().enabled()) return say::not_elastic();
   if (!core_.roster().ready()) return say::dvm_not_ready_to_change();
-  wire::PoolAnswer out;
-  if (order.reclaim()) {
-    auto nodes = supply_.reclaim(order, view_of_nodes());
-    if (!nodes) return nodes.error();
-    for (const auto& name : *nodes) out.add_nodes(name);
-    host_.post(core::NodesReclaimed{std::move(*nodes), say::reclaimed_by_pool()});
-  } else {
-    auto nodes = supply_.push(order, view_of_nodes());
-    if (!nodes) return nodes.error();
-    for (const auto& node : nodes->nodes) out.add_nodes(node.name);
-    out.set_lease_ms(nodes->lease.time_ms);
-    host_.post(core::NodesPushed{std::move(nodes->nodes), nodes->lease});
-  }
-  return out;
+  return supply_->carry_out(order);
 }
 
 // ---- actions ----
@@ -258,10 +252,11 @@ void HeadProgram::perform(core::Action action) {
         } else if constexpr (std::is_same_v<T, core::LaunchDaemons>) {
           launch_daemons(a);
         } else if constexpr (std::is_same_v<T, core::AskForNodes>) {
-          ask_for_nodes(a);
+          supply_->ask(a);
         } else if constexpr (std::is_same_v<T, core::AskForTime>) {
-          const auto more = supply_.more_time(a);
-          host_.post(core::TimeGranted{a.ask, more.time_ms, more.cut_by});
+          supply_->ask(a);
+        } else if constexpr (std::is_same_v<T, core::CancelAsk>) {
+          supply_->cancel(a);
         } else if constexpr (std::is_same_v<T, core::ReturnNodes>) {
           return_nodes(a);
         } else if constexpr (std::is_same_v<T, core::EndDaemon>) {
@@ -355,6 +350,9 @@ void HeadProgram::reply_status(core::ReplyStatus action) {
   auto* status = action.reply.mutable_status();
   status->set_pid(static_cast<std::uint32_t>(getpid()));
   status->set_uri(setup_.info.uri);
+  const auto source = supply_->source();
+  status->set_source(source.text);
+  status->set_source_left_ms(source.left_ms);
   counters_.gauge("tree.repairs")
       .set(static_cast<std::int64_t>(core_.overlay().membership().repairs()));
   counters_.gauge("log.dropped_lines").set(static_cast<std::int64_t>(log_dropped_lines()));
@@ -492,8 +490,12 @@ void HeadProgram::begin_exit(const core::Exit& action) {
   launcher_.shutdown();
 }
 
-// Last of all the clients: who waits for the end is answered when everything is gone.
 void HeadProgram::on_shutdown_done() {
+  supply_->finish([this] { nothing_is_left(); });
+}
+
+// Last of all the clients: who waits for the end is answered when everything is gone.
+void HeadProgram::nothing_is_left() {
   services_.stop();
   if (auto removed = setup_.directory.remove(); !removed) log_error(removed.error().message);
   clients_.shutdown();

@@ -17,7 +17,7 @@
 #include "core/head_core.hpp"
 #include "head/head_setup.hpp"
 #include "head/node_places.hpp"
-#include "head/node_supply.hpp"
+#include "head/supply.hpp"
 #include "launch/mixed_launcher.hpp"
 #include "net/client_hub.hpp"
 #include "rim/core_host.hpp"
@@ -63,8 +63,8 @@ class HeadProgram : private rim::RimEffects,
   wire::DaemonSeed seed_with_all_below(const core::LaunchTarget& target,
                                        std::vector<wire::DaemonSeed>& ours) const;
   void launch_daemons(const core::LaunchDaemons& action);
-  [[nodiscard]] NodeSupply::View view_of_nodes() const;
-  void ask_for_nodes(const core::AskForNodes& action);
+  std::unique_ptr<Supply> make_supply();
+  [[nodiscard]] Supply::View view_of_nodes() const;
   void return_nodes(const core::ReturnNodes& action);
   Result<wire::PoolAnswer> carry_out(const wire::PoolOrder& order);
   void announce_ready(const core::AnnounceReady& action);
@@ -72,6 +72,7 @@ class HeadProgram : private rim::RimEffects,
   void reply_from_rim(const core::ReplyFromRim& action);
   void reply_status(core::ReplyStatus action);
   void begin_exit(const core::Exit& action);
+  void nothing_is_left();
   void wait_for_signals();
   void watch_keepalive();
   void watch_starter();
@@ -79,9 +80,9 @@ class HeadProgram : private rim::RimEffects,
 
   HeadSetup setup_;
   NodePlaces places_;
-  NodeSupply supply_;
   Reports reports_;
   asio::io_context io_;
+  std::unique_ptr<Supply> supply_;
   Counters counters_;
   core::HeadCore core_;
   rim::CoreHost<core::HeadCore> host_;

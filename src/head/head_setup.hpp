@@ -14,6 +14,7 @@
 #include "head/options.hpp"
 #include "launch/local_launcher.hpp"
 #include "launch/ssh_launcher.hpp"
+#include "launch/step_launcher.hpp"
 #include "net/link_config.hpp"
 #include "rim/link_port.hpp"
 #include "wire/link.pb.h"
@@ -38,6 +39,11 @@ launch::LocalLauncherConfig launcher_config(const HeadSetup& setup);
 // Nothing where all nodes are on this machine.
 std::optional<launch::SshLauncherConfig> ssh_config(const HeadSetup& setup,
                                                     const NodePlaces& places);
+
+// Whether daemons are started by a command of the scheduler whose job we are in.
+bool starts_in_step(const HeadSetup& setup);
+// Nothing where that is not so.
+std::optional<launch::StepLauncherConfig> step_config(const HeadSetup& setup);
 
 // Opens the door for daemons; where it is.
 Result<std::vector<wire::Endpoint>> listen_for_daemons(const HeadSetup& setup,

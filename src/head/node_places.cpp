@@ -8,11 +8,13 @@
 
 namespace tide::head {
 
-NodePlaces::NodePlaces(const HeadOptions& options, launch::ThisMachine machine)
+NodePlaces::NodePlaces(const HeadOptions& options, launch::ThisMachine machine, bool in_step)
     : machine_(std::move(machine)),
       virtual_(options.hosts.empty()),
+      in_step_(in_step),
       may_get_others_(!options.hosts.empty()) {
-  for (const auto& host : options.hosts) add(host);
+  const std::string job = options.grant ? options.grant->job : std::string();
+  for (const auto& host : options.hosts) add(host, job);
   const std::uint32_t nodes = virtual_ ? options.nodes : 0;
   for (std::uint32_t i = 1; i <= nodes + options.pool_nodes; ++i) {
     add(rm::Host{fmt::format("v{}", i), "", options.slots, 0});
@@ -23,13 +25,20 @@ NodePlaces::NodePlaces(const HeadOptions& options, launch::ThisMachine machine)
   }
 }
 
-const NodePlace& NodePlaces::add(const rm::Host& host) {
+const NodePlace& NodePlaces::add(const rm::Host& host, const std::string& job) {
   const auto [entry, is_new] = index_.try_emplace(host.name, places_.size());
   if (is_new) places_.emplace_back();
   NodePlace& place = places_[entry->second];
   if (!place.host.empty()) --on_others_;
   place = NodePlace{host.name, host.slots, host.max_slots};
   if (virtual_) return place;
+  if (in_step_) {
+    place.host = host.name;
+    place.in_step = true;
+    place.job = job;
+    ++on_others_;
+    return place;
+  }
   const bool as_us = host.user.empty() || host.user == launch::our_user_name();
   if (!machine_.is(host.name) || !as_us) {
     place.host = host.name;

@@ -13,21 +13,15 @@
 #include "core/actions.hpp"
 #include "head/node_places.hpp"
 #include "head/options.hpp"
+#include "head/supply.hpp"
 #include "rm/pool.hpp"
 #include "wire/elastic.pb.h"
 
 namespace tide::head {
 
-// A node as its place says, with an incarnation of its own.
-core::NodeRequest node_request(const NodePlace& place);
-
 class NodeSupply {
  public:
-  // What the DVM knows of its nodes.
-  struct View {
-    std::set<std::string> staying;  // those it has, or gets, and that are not leaving
-    std::set<std::string> known;    // these, and those that it gives back
-  };
+  using View = Supply::View;
 
   struct Granted {
     std::vector<core::NodeRequest> nodes;
@@ -64,12 +58,14 @@ class NodeSupply {
   Result<Parts> parts_of(std::uint32_t count, const Words& words);
   [[nodiscard]] Result<std::vector<Words>> shares_of(const Words& words) const;
   [[nodiscard]] std::uint32_t count_free_beside(const Words& words) const;
+  [[nodiscard]] Error not_to_be_had(std::string_view host) const;
   [[nodiscard]] rm::Manager* find(std::string_view name) const;
   void free_lost(const View& view);
 
   NodePlaces& places_;
   std::vector<std::unique_ptr<rm::Manager>> managers_;
-  rm::Pool& pool_;  // the first of them
+  rm::Pool& pool_;   // the first of them
+  std::string job_;  // of a scheduler, whose nodes they are; empty: of none
 };
 
 }  // namespace tide::head

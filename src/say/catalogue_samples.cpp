@@ -560,6 +560,7 @@ std::vector<Sample> catalogue_samples() {
   add_campaigns(page);
   add_reserving(page);
   add_reservations(page);
+  add_slurm(page);
   return page.take();
 }
 

@@ -37,6 +37,8 @@ void add_campaigns(Page& page);
 void add_reserving(Page& page);
 // Of say/reservations.hpp.
 void add_reservations(Page& page);
+// Of say/slurm.hpp.
+void add_slurm(Page& page);
 // Of say/stepping.hpp.
 void add_stepping(Page& page);
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from swarmlib import node
+from swarmlib import node, slurm
 from swarmlib.fabric import Fabric
 from swarmlib.kernel import TestbedError, set_process_name
 from swarmlib.network import MOST_NODES, hosts
@@ -23,14 +23,10 @@ PACKAGES = {"ip": "iproute2", "tc": "iproute2", node.SSHD: "openssh-server", "ss
             "ssh-keygen": "openssh-client", "nsenter": "util-linux", "setpriv": "util-linux"}
 # Not handed on to what runs in a node: its own are different.
 NOT_OF_A_NODE = ("TMPDIR", "HOME", "SWARM_DIR", "SSH_AUTH_SOCK")
-# "$0" a cgroup, or nothing; then the command
-JOIN_CGROUP = 'test -z "$0" || echo 0 > "$0/cgroup.procs"; exec "$@"'
-# "$1" the working directory, which need not be there in the node
-GO_TO = 'cd "$1" 2>/dev/null || cd /; shift; exec "$@"'
 
 
-def why_not():
-    """None, or why no swarm can be brought up here, with what to do about it."""
+def why_not(wish=None):
+    """None, or why no swarm can be brought up here, with the Slurm that is wished for, and what to do about it."""
     if os.geteuid() != 0:
         return "namespaces need root\n  try: sudo, or run as root"
     missing = sorted({package for program, package in PACKAGES.items() if not shutil.which(program)})
@@ -38,7 +34,9 @@ def why_not():
         return f"packages are missing: {' '.join(missing)}\n  try: scripts/install-deps test"
     done = subprocess.run(["unshare", "--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "true"],
                           capture_output=True, text=True, timeout=ANSWER_LIMIT_S)
-    return f"no namespaces: {done.stderr.strip()}\n  try: a machine or container that may make them" if done.returncode else None
+    if done.returncode:
+        return f"no namespaces: {done.stderr.strip()}\n  try: a machine or container that may make them"
+    return slurm.why_not(wish.accounting) if wish else None
 
 
 class Swarm:
@@ -47,11 +45,12 @@ class Swarm:
 
     # ---- up and down ----
 
-    def up(self, count, *, second_net=False, shared=(), owner=None, foreground=False):
-        """Returns when every node answers. The swarm ends with the process `owner`, where one is named."""
+    def up(self, count, *, second_net=False, shared=(), wish=None, owner=None, foreground=False):
+        """Returns when every node answers, and with a wish for Slurm when each is idle there. The swarm ends with the
+        process `owner`, where one is named."""
         if not 1 <= count <= MOST_NODES:
             raise TestbedError(f"a swarm has 1 to {MOST_NODES} nodes, not {count}")
-        if reason := why_not():
+        if reason := why_not(wish):
             raise TestbedError(reason)
         owner_descriptor = _open_process(owner)
         self.place.create()
@@ -63,7 +62,7 @@ class Swarm:
             nets = 2 if second_net else 1
             self._begin_anew(lock, hosts(count, nets))
             shared = [os.path.abspath(path) for path in (_checkout(), *shared)]
-            fabric = Fabric(self.place, count, nets, shared)
+            fabric = Fabric(self.place, count, nets, shared, self._furnished(count, wish))
             if foreground:
                 self._run(fabric, owner_descriptor, lambda: print(f"swarm of {count} is up", flush=True))
             else:
@@ -72,11 +71,18 @@ class Swarm:
     def _begin_anew(self, lock, names):
         """Clears what a dead swarm left here. The lock file, which is ours by now, stays."""
         self.place.remove_cgroups()
-        for name in ("control", "nodes", "log"):
+        for name in ("control", "nodes", "log", "slurm"):
             path = self.place / name
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
         self.place.create()
         self.place.furnish(names)
+
+    def _furnished(self, count, wish):
+        if not wish:
+            return None
+        wished = slurm.Slurm(self.place, count, wish)
+        wished.furnish()
+        return wished
 
     def _run(self, fabric, owner, tell_ready):
         """This process is the fabric from now on."""
@@ -156,6 +162,13 @@ class Swarm:
     def nodes(self):
         return self.ask("list")
 
+    def slurm_controller(self, action):
+        """What `swarm slurm ACTION` does; slurm.CONTROLLER_ACTIONS."""
+        described = self._running(slurm.CONTROLLER_NODE)
+        if not (self.place / slurm.CONFIGURATION).exists():
+            raise TestbedError("this swarm has no Slurm\n  try: swarm down, then swarm up N --slurm")
+        slurm.Controller(lambda argv: self.argv_in(described, argv)).do(action)
+
     # ---- commands in a node ----
 
     def describe(self, name):
@@ -164,13 +177,16 @@ class Swarm:
                 return one
         return self.ask("cut", node=name, net=0)  # never heard of: the fabric says so
 
+    def _running(self, name):
+        described = self.describe(name)
+        if described["state"] != "up":
+            raise TestbedError(f"{name} is {described['state']}\n"
+                               f"  try: swarm {'thaw' if described['state'] == 'frozen' else 'boot'} {name}")
+        return described
+
     def argv_in(self, described, argv, cwd="/"):
-        """The command line that runs `argv` in a node. It dies with whoever starts it (the very thread); as the head of
-        a process group it can be ended with all it started, wherever that runs."""
-        enter = ["nsenter", "-t", str(described["pid"]), "--mount", "--uts", "--ipc", "--net", "--pid"]
-        with_me = ["setpriv", "--pdeathsig", "KILL"]
-        return [*with_me, "sh", "-c", JOIN_CGROUP, described["cgroup"] or "", *enter, *with_me, "sh", "-c", GO_TO, "swarm", cwd,
-                *map(str, argv)]
+        """The command line that runs `argv` in a node; see node.argv_in."""
+        return node.argv_in(described, argv, cwd)
 
     def environment(self, base=None):
         env = {key: value for key, value in (os.environ if base is None else base).items() if key not in NOT_OF_A_NODE}
@@ -178,10 +194,7 @@ class Swarm:
 
     def run(self, name, argv, limit_s):
         """Runs it to its end with our own input and output; its exit status."""
-        described = self.describe(name)
-        if described["state"] != "up":
-            raise TestbedError(f"{name} is {described['state']}\n"
-                               f"  try: swarm {'thaw' if described['state'] == 'frozen' else 'boot'} {name}")
+        described = self._running(name)
         own_group = not sys.stdin.isatty()  # a shell at a terminal wants to stay in its foreground
         process = subprocess.Popen(self.argv_in(described, argv, os.getcwd()), env=self.environment(),
                                    process_group=0 if own_group else None)

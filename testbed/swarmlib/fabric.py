@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from swarmlib import kernel, node
 from swarmlib.kernel import CLONE_NEWNET, CLONE_NEWNS, TestbedError
 from swarmlib.network import APART, CUT, MAIN, Network, address, node_name
+from swarmlib.slurm import CONTROLLER_NODE
 
 BOOT_LIMIT_S = 60
 REQUEST_BYTES = 1 << 16
@@ -35,8 +36,8 @@ class Life:
 
 
 class Fabric:
-    def __init__(self, place, count, nets, shared):
-        self._place, self._shared = place, shared
+    def __init__(self, place, count, nets, shared, slurm=None):
+        self._place, self._shared, self._slurm = place, shared, slurm
         self._network = Network(count, nets)
         self._lives = {}  # node: Life
         self._cgroup = place.cgroup()
@@ -51,6 +52,9 @@ class Fabric:
         kernel.mount_new("tmpfs", "/run")
         self._network.build()
         self._boot(list(self._network.nodes))
+        if self._slurm:
+            controller = self._described(self._number(CONTROLLER_NODE))
+            self._slurm.await_idle(lambda argv: node.argv_in(controller, argv))
 
     def serve(self, listener, owner=None):
         """Answers requests until told to go, or until the process behind the descriptor `owner` has ended."""
@@ -86,7 +90,7 @@ class Fabric:
             cgroup = self._cgroup / node_name(number) if self._cgroup else None
             if cgroup:
                 cgroup.mkdir(parents=True, exist_ok=True)
-            pid, pipes[number] = node.start(node_name(number), self._place, self._shared, cgroup)
+            pid, pipes[number] = node.start(node_name(number), self._place, self._shared, cgroup, self._slurm)
             self._lives[number] = Life(pid, os.pidfd_open(pid))
             self._selector.register(self._lives[number].descriptor, selectors.EVENT_READ,
                                     lambda number=number: self._bury(number))

@@ -65,10 +65,14 @@ def set_process_name(name):
     _call("prctl", PR_SET_NAME, name.encode()[:15], 0, 0, 0)
 
 
-def command(argv, text=None):
-    """Runs a short command that must succeed; its standard output."""
-    done = subprocess.run([str(word) for word in argv], input=text, capture_output=True, text=True,
-                          timeout=COMMAND_LIMIT_S)
+def attempt(argv, text=None, env=None, limit_s=COMMAND_LIMIT_S):
+    """Runs a short command to its end."""
+    return subprocess.run([str(word) for word in argv], input=text, capture_output=True, text=True, env=env, timeout=limit_s)
+
+
+def command(argv, text=None, env=None):
+    """The same for one that must succeed; its standard output."""
+    done = attempt(argv, text, env)
     if done.returncode != 0:
         raise TestbedError(f"{' '.join(map(str, argv))}: {(done.stderr or done.stdout).strip()}")
     return done.stdout

@@ -12,26 +12,30 @@ from swarmlib.network import NETNS_FOLDER
 
 SSHD = "/usr/sbin/sshd"
 READY = b"ready"
+# "$0" a cgroup, or nothing; then the command
+JOIN_CGROUP = 'test -z "$0" || echo 0 > "$0/cgroup.procs"; exec "$@"'
+# "$1" the working directory, which need not be there in the node
+GO_TO = 'cd "$1" 2>/dev/null || cd /; shift; exec "$@"'
 
 
 def home():
     return pwd.getpwuid(os.getuid()).pw_dir
 
 
-def start(name, place, shared, cgroup):
+def start(name, place, shared, cgroup, slurm):
     """Forks the first process of a node. (its process number, a pipe that says READY or what went wrong)"""
     told, tells = os.pipe()
     # The next child is the first process of a new table; those after it belong to ours again.
     kernel.unshare(CLONE_NEWPID)
     pid = os.fork()
     if pid == 0:
-        _live(name, place, shared, cgroup, tells)
+        _live(name, place, shared, cgroup, slurm, tells)
     kernel.enter("/proc/self/ns/pid", CLONE_NEWPID)
     os.close(tells)
     return pid, told
 
 
-def _live(name, place, shared, cgroup, tells):
+def _live(name, place, shared, cgroup, slurm, tells):
     """The life of the first process; never returns."""
     try:
         kernel.die_with_parent()
@@ -45,9 +49,11 @@ def _live(name, place, shared, cgroup, tells):
         kernel.enter(f"{NETNS_FOLDER}/{name}", CLONE_NEWNET)
         kernel.unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC)
         socket.sethostname(name)
-        _mount_all(name, place, shared)
+        _mount_all(name, place, [*((path, path) for path in shared), *(slurm.mounts(name) if slurm else [])])
         os.chdir("/")
         command([SSHD, "-f", "/etc/ssh/sshd_config", "-E", "/run/sshd.log"])
+        if slurm:
+            slurm.start(name)
         os.write(tells, READY)
         os.close(tells)
         _reap_for_ever()
@@ -55,6 +61,15 @@ def _live(name, place, shared, cgroup, tells):
         os.write(tells, str(error).encode())
     finally:
         os._exit(1)
+
+
+def argv_in(described, argv, cwd="/"):
+    """The command line that runs `argv` in a node. It dies with whoever starts it (the very thread); as the head of
+    a process group it can be ended with all it started, wherever that runs."""
+    enter = ["nsenter", "-t", str(described["pid"]), "--mount", "--uts", "--ipc", "--net", "--pid"]
+    with_me = ["setpriv", "--pdeathsig", "KILL"]
+    return [*with_me, "sh", "-c", JOIN_CGROUP, described["cgroup"] or "", *enter, *with_me, "sh", "-c", GO_TO, "swarm", cwd,
+            *map(str, argv)]
 
 
 def _keep_only(descriptor):
@@ -68,8 +83,9 @@ def _redirect(log):
         os.dup2(source, target)
 
 
-def _mount_all(name, place, shared):
-    """What is the node's own is put over the machine's; what is shared is brought back where that hid it."""
+def _mount_all(name, place, others):
+    """What is the node's own is put over the machine's; `others`, (what, where), are brought back where that hid them,
+    or put where nothing was."""
     kernel.make_mounts_private()
     disk = place.disk(name)
     for folder, mode in (("tmp", 0o1777), ("home", 0o700)):
@@ -78,7 +94,7 @@ def _mount_all(name, place, shared):
     # (what, where): opened before any of them is hidden
     own = [(place / "etc/hosts", "/etc/hosts"), (place / "etc/nsswitch.conf", "/etc/nsswitch.conf"),
            (place / "ssh", "/etc/ssh"), (disk / "tmp", "/tmp"), (disk / "home", home())]
-    opened = [(os.open(what, os.O_PATH), where) for what, where in own + [(path, path) for path in shared]]
+    opened = [(os.open(what, os.O_PATH), where) for what, where in [*own, *others]]
     kernel.mount_new("proc", "/proc")
     kernel.mount_new("sysfs", "/sys")
     kernel.mount_new("tmpfs", "/sys/fs/cgroup")  # hidden: what stands there is the machine's
@@ -86,10 +102,10 @@ def _mount_all(name, place, shared):
     kernel.mount_new("tmpfs", "/dev/shm", "mode=1777")
     os.mkdir("/run/sshd")
     for number, (descriptor, where) in enumerate(opened):
-        is_shared = number >= len(own)
-        if is_shared:
+        is_other = number >= len(own)
+        if is_other:
             Path(where).mkdir(parents=True, exist_ok=True)
-        if not is_shared or not os.path.samestat(os.fstat(descriptor), os.stat(where)):
+        if not is_other or not os.path.samestat(os.fstat(descriptor), os.stat(where)):
             kernel.bind(f"/proc/self/fd/{descriptor}", where)
         os.close(descriptor)
 

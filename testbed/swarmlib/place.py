@@ -2,7 +2,8 @@
 
     control   socket of the fabric     lock     held by the fabric as long as it lives; its process number
     etc ssh   what nodes see as /etc/hosts, /etc/nsswitch.conf and /etc/ssh
-    log       of the fabric and each node
+    slurm     of a swarm with Slurm: slurm.py says more
+    log       of the fabric, each node and each daemon of Slurm
     nodes/nodeN/{tmp,home}   the disk of a node: outlives its crash, for whoever wants to know why
 """
 
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from swarmlib.kernel import TestbedError, command
 
-FOLDERS = ("etc", "ssh", "log", "nodes")
+FOLDERS = ("etc", "ssh", "slurm", "log", "nodes")
 MARK = "this is a swarm"  # a file of this name: what lies here is ours to remove
 CGROUP_LIMIT_S = 10
 POLL_S = 0.01

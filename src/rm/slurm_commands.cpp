@@ -1,0 +1,330 @@
+#include "rm/slurm_commands.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <asio/post.hpp>
+#include <chrono>
+#include <map>
+#include <utility>
+
+#include "base/text.hpp"
+#include "exec/slurm_environment.hpp"
+#include "exec/warden_protocol.hpp"
+#include "rm/slurm_list.hpp"
+#include "say/slurm.hpp"
+
+namespace tide::rm {
+namespace {
+
+constexpr std::string_view kTimesAsNumbers = "SLURM_TIME_FORMAT=%s";
+// For salloc to take its request back when it is told to end.
+constexpr std::uint32_t kSallocGraceMs = 5'000;
+constexpr std::string_view kHolder = "cat";
+
+// What it says by itself, without the name of the program in front of it and without the news.
+std::string last_words(std::string_view errors) {
+  std::string out;
+  for (const auto& line : split(errors, '\n')) {
+    const auto words = trim(line);
+    if (words.empty()) continue;
+    constexpr std::string_view kError = "error: ";
+    const auto error = words.find(kError);
+    if (error != std::string_view::npos) {
+      out = words.substr(error + kError.size());
+    } else if (out.empty() || words.find(": ") == std::string_view::npos) {
+      out = words;
+    }
+  }
+  return one_line(out);
+}
+
+// Slurm's own words for a controller that does not answer; it may later.
+bool was_not_reached(std::string_view words) {
+  constexpr std::array kSigns = {"Unable to contact", "Connection refused", "timed out",
+                                 "Communication connection failure", "Socket timed out"};
+  return std::ranges::any_of(kSigns,
+                             [&](const char* sign) { return words.find(sign) != words.npos; });
+}
+
+Status status_of(const Result<exec::CommandEnd>& result, const std::string& program) {
+  if (!result) return say::slurm_command_failed(program, result.error().message);
+  if (result->timed_out) return say::slurm_command_silent(program);
+  if (result->succeeded()) return ok_status();
+  const auto words = last_words(result->errors);
+  auto error = say::slurm_command_failed(
+      program, words.empty() ? exec::describe_wait_status(result->wait_status) : words);
+  if (!was_not_reached(result->errors)) error.code = ErrorCode::kOutOfResources;
+  return error;
+}
+
+exec::Environment environment_for_slurm() {
+  auto out = exec::current_environment();
+  const auto steering = exec::slurm_variables_that_steer(out);
+  std::erase_if(out, [&steering](const std::string& entry) {
+    return std::ranges::find(steering, entry.substr(0, entry.find('='))) != steering.end();
+  });
+  out.emplace_back(kTimesAsNumbers);
+  return out;
+}
+
+void add(std::vector<std::string>& argv, std::string_view option, const std::string& value) {
+  if (!value.empty()) argv.push_back(fmt::format("{}={}", option, value));
+}
+
+void add(std::vector<std::string>& argv, std::string_view option, std::uint32_t value) {
+  if (value > 0) argv.push_back(fmt::format("{}={}", option, value));
+}
+
+}  // namespace
+
+std::vector<std::string> salloc_argv(const SlurmWish& wish,
+                                     const std::vector<std::string>& more_args) {
+  // Without --no-kill the loss of one node would take all others of the job along.
+  std::vector<std::string> argv = {"salloc", "--no-kill", fmt::format("--nodes={}", wish.count),
+                                   "--ntasks-per-node=1"};
+  add(argv, "--cpus-per-task", wish.cores);
+  add(argv, "--job-name", wish.job_name);
+  add(argv, "--time", wish.minutes);
+  add(argv, "--partition", wish.partition);
+  add(argv, "--account", wish.account);
+  add(argv, "--qos", wish.qos);
+  add(argv, "--nodelist", join(wish.names, ","));
+  add(argv, "--exclude", join(wish.without, ","));
+  argv.insert(argv.end(), more_args.begin(), more_args.end());
+  for (const auto word : {kHolder, std::string_view("/proc/self/environ"), std::string_view("-")}) {
+    argv.emplace_back(word);
+  }
+  return argv;
+}
+
+std::optional<Result<SlurmJob>> slurm_job_in_environment(std::string_view entries) {
+  std::map<std::string_view, std::string_view> values;
+  for (auto end = entries.find('\0'); end != entries.npos; end = entries.find('\0')) {
+    const auto entry = entries.substr(0, end);
+    const auto equals = entry.find('=');
+    if (equals != entry.npos) values[entry.substr(0, equals)] = entry.substr(equals + 1);
+    entries.remove_prefix(end + 1);
+  }
+  constexpr std::array<std::string_view, 3> kNeeded = {"SLURM_JOB_ID", "SLURM_JOB_NODELIST",
+                                                       "SLURM_JOB_CPUS_PER_NODE"};
+  if (!std::ranges::all_of(kNeeded, [&](auto name) { return values.contains(name); })) {
+    return std::nullopt;
+  }
+  const auto names = expand_slurm_list(values[kNeeded[1]], kNeeded[1]);
+  if (!names) return names.error();
+  const auto cores = expand_slurm_counts(values[kNeeded[2]], kNeeded[2]);
+  if (!cores) return cores.error();
+  if (names->size() != cores->size()) return say::slurm_unreadable("nodes", values[kNeeded[2]]);
+  SlurmJob job{.id = std::string(values[kNeeded[0]]), .life = SlurmLife::kRuns};
+  for (std::size_t i = 0; i < names->size(); ++i) {
+    job.nodes.push_back({.name = (*names)[i], .user = {}, .slots = (*cores)[i]});
+  }
+  return job;
+}
+
+// "salloc: job 17 queued and waiting for resources"
+std::optional<std::string> slurm_job_in_queue(std::string_view words_of_salloc) {
+  for (const auto& line : split(words_of_salloc, '\n')) {
+    if (line.find("queued") == line.npos) continue;
+    for (const auto& word : split(line, ' ')) {
+      if (is_whole_number(word)) return word;
+    }
+  }
+  return std::nullopt;
+}
+
+// ---- a job that lasts as long as somebody holds it ----
+
+class SlurmCommands::Hold final : public SlurmHold {
+ public:
+  Hold(SlurmCommands& owner, Events events)
+      : owner_(owner),
+        events_(std::move(events)),
+        command_(std::make_shared<exec::Command>(owner.io_)) {}
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+  Hold(Hold&&) = delete;
+  Hold& operator=(Hold&&) = delete;
+  ~Hold() override { give_back(); }
+
+  Status start(const std::vector<std::string>& argv);
+  void on_over(std::function<void()> then) override { over_ = std::move(then); }
+
+ private:
+  void heard(const std::string& output);
+  void complained(const std::string& errors);
+  void ended(const exec::CommandEnd& end);
+  void give_back();
+
+  SlurmCommands& owner_;
+  Events events_;
+  std::function<void()> over_;
+  std::shared_ptr<exec::Command> command_;
+  bool waits_ = false;
+  bool granted_ = false;
+};
+
+Status SlurmCommands::Hold::start(const std::vector<std::string>& argv) {
+  auto started = command_->start({.argv = argv,
+                                  .environment = owner_.environment_,
+                                  .grace_ms = kSallocGraceMs,
+                                  .holds_input = true},
+                                 {.output = [this](const auto& text) { heard(text); },
+                                  .errors = [this](const auto& text) { complained(text); },
+                                  .ended = [this](const auto& end) { ended(end); }});
+  if (!started) command_.reset();
+  return started;
+}
+
+void SlurmCommands::Hold::heard(const std::string& output) {
+  if (granted_) return;
+  auto job = slurm_job_in_environment(output);
+  if (!job) return;
+  granted_ = true;
+  // Whoever is told may drop us.
+  if (*job) return events_.granted(std::move(**job));
+  const auto refused = std::exchange(events_, {}).refused;
+  refused(job->error());
+}
+
+void SlurmCommands::Hold::complained(const std::string& errors) {
+  if (waits_ || granted_) return;
+  const auto job = slurm_job_in_queue(errors);
+  if (!job) return;
+  waits_ = true;
+  events_.waits(*job);
+}
+
+void SlurmCommands::Hold::ended(const exec::CommandEnd& end) {
+  command_.reset();
+  const auto events = std::exchange(events_, {});
+  if (granted_) {
+    const auto over = std::exchange(over_, {});
+    if (over) over();
+    return;
+  }
+  const auto status = status_of(end, "salloc");
+  events.refused(status ? say::slurm_gave_nothing(last_words(end.errors)) : status.error());
+}
+
+// Not granted: salloc takes the request back when it is told to end.
+void SlurmCommands::Hold::give_back() {
+  if (command_ == nullptr) return;
+  owner_.running_.insert(command_);
+  command_->forget([&owner = owner_, alive = std::weak_ptr(owner_.lifetime_),
+                    command = std::weak_ptr(command_)](const exec::CommandEnd&) {
+    if (alive.expired()) return;
+    owner.running_.erase(command.lock());
+    owner.look_whether_settled();
+  });
+  command_->close_input();
+  if (!granted_) command_->terminate();
+}
+
+// ---- commands ----
+
+SlurmCommands::SlurmCommands(asio::io_context& io, SlurmCommandsConfig config)
+    : io_(io),
+      config_(std::move(config)),
+      environment_(environment_for_slurm()),
+      settle_timer_(io) {}
+
+SlurmCommands::~SlurmCommands() {
+  for (const auto& command : running_) command->forget();
+}
+
+void SlurmCommands::run(std::vector<std::string> argv, OnEnd then) {
+  auto command = std::make_shared<exec::Command>(io_);
+  running_.insert(command);
+  const auto done = [this, alive = std::weak_ptr(lifetime_), weak = std::weak_ptr(command),
+                     then](const Result<exec::CommandEnd>& end) {
+    if (alive.expired()) return;
+    running_.erase(weak.lock());
+    then(end);
+    look_whether_settled();
+  };
+  const auto started = command->start(
+      {.argv = std::move(argv), .environment = environment_, .timeout_ms = config_.timeout_ms},
+      {.ended = done});
+  // Not from inside of who asks.
+  if (!started) asio::post(io_, [done, error = started.error()] { done(error); });
+}
+
+void SlurmCommands::order(std::vector<std::string> argv, Then<Status> then) {
+  const auto program = argv.front();
+  run(std::move(argv),
+      [program, then = std::move(then)](const auto& end) { then(status_of(end, program)); });
+}
+
+void SlurmCommands::show(const std::string& job, Then<Result<SlurmJob>> then) {
+  run({"scontrol", "--details", "--oneliner", "show", "job", job},
+      [job, then = std::move(then)](const auto& end) {
+        if (auto status = status_of(end, "scontrol"); !status) return then(status.error());
+        auto read = parse_slurm_job(end->output);
+        if (read && read->id != job) {
+          return then(say::slurm_unreadable("job " + job, one_line(end->output)));
+        }
+        then(std::move(read));
+      });
+}
+
+void SlurmCommands::list(Then<Result<std::vector<SlurmRow>>> then) {
+  run({"squeue", "--noheader", "--states=all", fmt::format("--user={}", getuid()),
+       fmt::format("--format={}", kSlurmRowFormat)},
+      [then = std::move(then)](const auto& end) {
+        if (auto status = status_of(end, "squeue"); !status) return then(status.error());
+        then(parse_slurm_rows(end->output));
+      });
+}
+
+std::unique_ptr<SlurmHold> SlurmCommands::allocate(const SlurmWish& wish,
+                                                   SlurmHold::Events events) {
+  auto hold = std::make_unique<Hold>(*this, events);
+  const auto started = hold->start(salloc_argv(wish, config_.salloc_args));
+  if (!started) {
+    auto error = say::slurm_command_failed("salloc", started.error().message);
+    asio::post(io_, [alive = std::weak_ptr(lifetime_), refused = std::move(events.refused),
+                     error = std::move(error)] {
+      if (!alive.expired()) refused(error);
+    });
+  }
+  return hold;
+}
+
+void SlurmCommands::resize(const std::string& job, std::span<const std::string> staying,
+                           Then<Status> then) {
+  order({"scontrol", "update", "JobId=" + job, "NodeList=" + join(staying, ",")}, std::move(then));
+}
+
+void SlurmCommands::prolong(const std::string& job, std::uint32_t minutes, Then<Status> then) {
+  order({"scontrol", "update", "JobId=" + job, fmt::format("TimeLimit=+{}", minutes)},
+        std::move(then));
+}
+
+void SlurmCommands::cancel(const std::string& job, Then<Status> then) {
+  order({"scancel", job}, std::move(then));
+}
+
+// ---- the end ----
+
+void SlurmCommands::settle(std::uint32_t limit_ms, Then<bool> then) {
+  settled_ = std::move(then);
+  settle_timer_.expires_after(std::chrono::milliseconds(limit_ms));
+  settle_timer_.async_wait([this, alive = std::weak_ptr(lifetime_)](const asio::error_code& error) {
+    if (error || alive.expired()) return;
+    const auto told = std::exchange(settled_, {});
+    if (told) told(running_.empty());
+  });
+  look_whether_settled();
+}
+
+void SlurmCommands::look_whether_settled() {
+  if (!settled_ || !running_.empty()) return;
+  settle_timer_.cancel();
+  asio::post(io_, [told = std::exchange(settled_, {})] { told(true); });
+}
+
+}  // namespace tide::rm

@@ -1,0 +1,76 @@
+// What can be asked of Slurm. Each answer comes later, from the event loop.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "rm/slurm_job.hpp"
+
+namespace tide::rm {
+
+// A new job for more nodes.
+struct SlurmWish {
+  std::uint32_t count = 0;           // nodes in all
+  std::vector<std::string> names{};  // these among them
+  std::vector<std::string> without{};
+  std::uint32_t cores = 0;    // on each of them; 0: as the partition gives
+  std::uint32_t minutes = 0;  // 0: as the partition likes
+  std::string partition{};    // these empty: Slurm's own choice
+  std::string account{};
+  std::string qos{};
+  std::string job_name{};
+};
+
+// A request for a job, and then the job: both last as long as this. Whoever held it and is no more,
+// however it ended, has given it back.
+class SlurmHold {
+ public:
+  struct Events {
+    std::function<void(const std::string& job)> waits;  // it is in the queue; at most once
+    std::function<void(SlurmJob)> granted;              // its end is not known yet
+    std::function<void(Error)> refused;                 // in place of that
+  };
+  SlurmHold() = default;
+  SlurmHold(const SlurmHold&) = delete;
+  SlurmHold& operator=(const SlurmHold&) = delete;
+  SlurmHold(SlurmHold&&) = delete;
+  SlurmHold& operator=(SlurmHold&&) = delete;
+  virtual ~SlurmHold() = default;
+
+  // Of one that was granted, who is told that the job is over, or is not held any more.
+  virtual void on_over(std::function<void()> then) = 0;
+};
+
+class SlurmControl {
+ public:
+  template <class T>
+  using Then = std::function<void(T)>;
+
+  SlurmControl() = default;
+  SlurmControl(const SlurmControl&) = delete;
+  SlurmControl& operator=(const SlurmControl&) = delete;
+  SlurmControl(SlurmControl&&) = delete;
+  SlurmControl& operator=(SlurmControl&&) = delete;
+  virtual ~SlurmControl() = default;
+
+  // What is known of a job, in detail; of all jobs of this user, a line each.
+  virtual void show(const std::string& job, Then<Result<SlurmJob>> then) = 0;
+  virtual void list(Then<Result<std::vector<SlurmRow>>> then) = 0;
+  virtual std::unique_ptr<SlurmHold> allocate(const SlurmWish& wish, SlurmHold::Events events) = 0;
+  // The job keeps these nodes only. The code of an error is kUnavailable when Slurm was not
+  // reached: it may succeed later.
+  virtual void resize(const std::string& job, std::span<const std::string> staying,
+                      Then<Status> then) = 0;
+  virtual void prolong(const std::string& job, std::uint32_t minutes, Then<Status> then) = 0;
+  virtual void cancel(const std::string& job, Then<Status> then) = 0;
+  // `then` comes when nothing is under way any more that gives jobs back, or when the time is over;
+  // whether something was still under way.
+  virtual void settle(std::uint32_t limit_ms, Then<bool> then) = 0;
+};
+
+}  // namespace tide::rm

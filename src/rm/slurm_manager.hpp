@@ -1,0 +1,169 @@
+// The manager `slurm`: nodes of the Slurm job that a DVM was started in, and of further jobs that
+// it asks Slurm for. Unlike the others it has to wait for its answers, and hears of changes that
+// nobody here has asked for: jobs that end or are made smaller, nodes that are added, limits that
+// move.
+//
+// One watcher looks at all jobs at once, by one command: often while something changes, then less
+// and less.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/actions.hpp"
+#include "core/events.hpp"
+#include "rm/slurm_book.hpp"
+#include "rm/slurm_control.hpp"
+
+namespace tide::rm {
+
+// The time, and what comes later. Pure code stays so.
+struct SlurmClock {
+  std::function<std::uint64_t()> now_ms{};  // since 1970
+  std::function<void(std::uint32_t after_ms, std::function<void()>)> after{};
+};
+
+class SlurmListener {
+ public:
+  struct Grant {
+    std::vector<Host> hosts{};
+    core::Lease lease{};
+    bool cut = false;  // shorter than was wished
+  };
+  virtual ~SlurmListener() = default;
+  // One of the three ends an ask; none comes for one that was cancelled.
+  virtual void on_granted(std::uint32_t ask, Grant grant) = 0;
+  virtual void on_time_granted(std::uint32_t ask, std::uint32_t time_ms, bool cut) = 0;
+  virtual void on_refused(std::uint32_t ask, Error why) = 0;
+  virtual void on_queued(std::uint32_t ask, std::string text) = 0;
+  virtual void on_pushed(Grant grant) = 0;
+  virtual void on_reclaimed(std::vector<std::string> nodes, std::string reason) = 0;
+  virtual void on_lease_moved(std::vector<std::string> nodes, std::uint32_t time_ms) = 0;
+  virtual void on_returned(std::uint32_t number, core::ReturnVerdict verdict) = 0;
+  // The job that the DVM was started in is over.
+  virtual void on_parent_over(std::string reason) = 0;
+  // For people; nothing depends on it.
+  virtual void on_note(std::string text) = 0;
+};
+
+struct SlurmSettings {
+  std::string job_name{};               // of new jobs
+  std::uint32_t first_look_ms = 2'000;  // after a change
+  std::uint32_t last_look_ms = 60'000;  // when there was none for long
+  std::uint32_t settle_ms = 10'000;     // at the end, for jobs to be given back
+};
+
+class SlurmManager {
+ public:
+  SlurmManager(SlurmControl& control, SlurmClock clock, SlurmListener& listener, SlurmBook book,
+               SlurmSettings settings);
+
+  // Once: learns what Slurm knows of the job we are in, and watches from then on.
+  void start();
+
+  // What is free in our jobs first, the rest from Slurm. `known` are the nodes that the DVM has,
+  // gets or gives back.
+  void ask(const core::AskForNodes& wanted, std::span<const hosts::HostWord> words,
+           std::span<const hosts::HostWord> idle, const std::set<std::string>& known);
+  void ask(const core::AskForTime& wanted);
+  void cancel(std::uint32_t ask);
+  void give_back(const core::ReturnNodes& order);
+  void note_started(std::span<const std::string> names) { book_.note_started(names); }
+
+  [[nodiscard]] std::string job_of(const std::string& node) const { return book_.job_of(node); }
+  // Of the job that the DVM was started in; 0: it has no limit, or it is not known yet.
+  [[nodiscard]] std::uint32_t parent_left_ms() const { return left_ms(book_.parent()); }
+
+  // Takes back all requests and gives back all jobs but the parent. `then` comes after a bounded
+  // time; whether jobs may be left.
+  void finish(std::function<void(bool)> then);
+
+ private:
+  using Grant = SlurmListener::Grant;
+  struct Ask {
+    SlurmBook::Share share{};
+    core::Lease wish{};
+    std::unique_ptr<SlurmHold> hold{};
+    std::uint32_t minutes = 0;
+    std::string job{};  // that waits in the queue
+    std::string told{};
+  };
+  // Nodes on their way back, until the last of their jobs has been seen to.
+  struct Return {
+    std::uint32_t number = 0;
+    std::set<std::string> jobs{};
+    core::ReturnVerdict verdict = core::ReturnVerdict::kTaken;
+  };
+  struct Prolonging {
+    std::set<std::string> jobs{};
+    std::uint32_t time_ms = 0;
+    bool cut = false;
+  };
+
+  // ---- asking ----
+  [[nodiscard]] SlurmWish wish_of(const Ask& ask) const;
+  void allocate(std::uint32_t number);
+  void on_granted(std::uint32_t number, SlurmJob job);
+  void on_end_known(std::uint32_t number, SlurmJob job, const Result<SlurmJob>& closer);
+  void refuse(std::uint32_t number, Error why);
+  void grant(std::uint32_t number, std::vector<Host> hosts);
+  [[nodiscard]] Grant grant_of(std::vector<Host> hosts, core::Lease wish);
+  void queued(std::uint32_t number, const std::string& reason);
+  void prolong(std::uint32_t number, const std::string& job, std::uint32_t time_ms);
+  void prolonged(std::uint32_t number, const std::string& job, const Status& status);
+  // How long nodes of it may stay here; 0: no limit, or none is known.
+  [[nodiscard]] std::uint32_t left_ms(const std::string& job) const;
+  // As they were told that they may; 0: as above.
+  [[nodiscard]] std::uint64_t ends_for_us_ms(const std::string& job) const;
+
+  // ---- giving back ----
+  void see_to(const std::string& job);
+  void resize(const std::string& job, SlurmBook::Order order);
+  void resized(const std::string& job, const SlurmBook::Order& order, const Status& status);
+  void drop(const std::string& job);
+  void settle_returns(const std::string& job, core::ReturnVerdict verdict);
+  void try_again(const std::string& job);
+  void cancel_unheld(const std::string& job, std::uint32_t retry_ms);
+
+  // ---- watching ----
+  void hurry();
+  void plan_look();
+  void look();
+  void compare(const std::vector<SlurmRow>& rows);
+  void compare(const SlurmRow& row);
+  void know_parent(const SlurmJob& job);
+  void look_for_parent();
+  void learn(const SlurmJob& job);
+  void lease_moved(const std::string& job, std::vector<std::string> nodes);
+  void on_over(const std::string& job);
+  void lost(const std::string& job, const std::string& state);
+
+  SlurmControl& control_;
+  SlurmClock clock_;
+  SlurmListener& listener_;
+  SlurmBook book_;
+  SlurmSettings settings_;
+  SlurmJob parent_{};        // partition, account and QOS are for new jobs, too
+  std::uint32_t cores_ = 0;  // of the smallest node of the parent
+  std::map<std::uint32_t, Ask> asks_;
+  std::map<std::uint32_t, Prolonging> prolongings_;
+  std::vector<Return> returns_;
+  std::map<std::string, std::unique_ptr<SlurmHold>> holds_;  // by job
+  std::set<std::string> unheld_;                             // lost their holder, and run
+  std::map<std::string, std::uint64_t> promised_ms_;         // ends of jobs before Slurm's
+  std::map<std::string, std::uint32_t> retries_;             // of orders that did not reach Slurm
+  std::uint32_t look_ms_ = 0;
+  std::uint64_t look_turn_ = 0;
+  bool parent_seen_ = false;
+  bool finishing_ = false;
+};
+
+}  // namespace tide::rm

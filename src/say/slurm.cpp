@@ -1,0 +1,130 @@
+#include "say/slurm.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace tide::say {
+
+namespace {
+
+using Word = std::pair<std::string_view, std::string_view>;
+constexpr std::array kStates = {Word{"TIMEOUT", "reached its time limit"},
+                                Word{"CANCELLED", "was cancelled"},
+                                Word{"NODE_FAIL", "lost a node"},
+                                Word{"PREEMPTED", "was preempted by another"},
+                                Word{"COMPLETED", "has ended"},
+                                Word{"COMPLETING", "has ended"},
+                                Word{"DEADLINE", "reached its deadline"},
+                                Word{"FAILED", "has failed"}};
+
+}  // namespace
+
+// ---- Slurm's commands ----
+
+// Who makes it knows better whether it is worth trying again.
+Error slurm_command_failed(std::string_view program, std::string_view words) {
+  return Error{ErrorCode::kUnavailable, fmt::format("Slurm's {} failed: {}", program, words)};
+}
+
+Error slurm_command_silent(std::string_view program) {
+  return Error{ErrorCode::kUnavailable,
+               fmt::format("Slurm's {} did not answer in time{}sinfo, to see whether Slurm does",
+                           program, kTry)};
+}
+
+Error slurm_gave_nothing(std::string_view words) {
+  return Error{ErrorCode::kOutOfResources,
+               fmt::format("Slurm's salloc ended without having given nodes{}{}",
+                           words.empty() ? "" : ": ", words)};
+}
+
+Error slurm_unreadable(std::string_view what, std::string_view text) {
+  constexpr std::size_t kShown = 80;
+  return Error{ErrorCode::kProtocol,
+               fmt::format("what Slurm says of {} can't be read: {}{}", what,
+                           quoted(text.substr(0, kShown)), text.size() > kShown ? "…" : "")};
+}
+
+// ---- requests ----
+
+Error slurm_one_name(std::string_view word) {
+  return invalid(
+      fmt::format("{} is not the name of one node{}names as sinfo shows them, with "
+                  "commas between",
+                  quoted(word), kTry));
+}
+
+Error slurm_not_idle(std::string_view node, std::span<const std::string> idle) {
+  const auto text =
+      fmt::format("{} is no node of the DVM's Slurm jobs that it could start", quoted(node));
+  if (idle.empty()) {
+    return not_found(fmt::format(
+        "{}: all of them are in use{}--add-host, or tide grow, to ask Slurm for more", text, kTry));
+  }
+  return not_found(fmt::format("{}{}one of these: {}", text, kTry, name_list(idle)));
+}
+
+Error slurm_no_longer_than(std::string_view parent) {
+  return Error{ErrorCode::kOutOfResources,
+               fmt::format("they can't stay longer than Slurm job {}, in which the DVM "
+                           "runs{}scontrol update JobId={} TimeLimit=+60, if Slurm lets you",
+                           parent, kTry, parent)};
+}
+
+Error slurm_is_no_pool() {
+  return Error{ErrorCode::kNotSupported,
+               fmt::format("the nodes of this DVM are Slurm's to give and to take, it has no "
+                           "pool{}tide grow, tide shrink, or Slurm's own scontrol and scancel",
+                           kTry)};
+}
+
+std::string slurm_job_waits(std::string_view job, std::string_view reason) {
+  return fmt::format("Slurm job {} waits in the queue{}", job,
+                     reason.empty() ? "" : fmt::format(": {}", reason));
+}
+
+// ---- what becomes of jobs ----
+
+std::string slurm_job_over(std::string_view job, std::string_view state) {
+  for (const auto& [word, text] : kStates) {
+    if (word == state) return fmt::format("Slurm job {} {}", job, text);
+  }
+  return state.empty() ? fmt::format("Slurm job {} is over", job)
+                       : fmt::format("Slurm job {} is over: {}", job, state);
+}
+
+std::string slurm_took_nodes(std::string_view job) {
+  return fmt::format("Slurm job {} was made smaller", job);
+}
+
+std::string slurm_job_not_seen(std::string_view job, std::string_view why) {
+  return fmt::format("what Slurm knows of job {} could not be learnt: {}", job, why);
+}
+
+std::string slurm_cannot_shrink(std::string_view job, std::span<const std::string> nodes,
+                                std::string_view why) {
+  return fmt::format(
+      "Slurm does not take {} back from job {}, which keeps what the DVM does not use: {}{}tide "
+      "grow, which takes them first; without slurmdbd Slurm makes a job smaller only once",
+      name_list(nodes), job, why, kTry);
+}
+
+std::string slurm_keeps_nodes(std::string_view job, std::span<const std::string> nodes) {
+  return fmt::format(
+      "Slurm job {} keeps {}: it can't be without the node of its script, or without any; the next "
+      "grow takes what is not used first",
+      job, name_list(nodes));
+}
+
+std::string slurm_jobs_may_be_left(std::string_view name) {
+  return fmt::format(
+      "Slurm has not said in time that it took all nodes back{}squeue --me --name={}, and "
+      "scancel what is left",
+      kTry, name);
+}
+
+}  // namespace tide::say

@@ -1,0 +1,36 @@
+// Messages about nodes that Slurm gives and takes.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/messages.hpp"
+
+namespace tide::say {
+
+// ---- Slurm's commands ----
+Error slurm_command_failed(std::string_view program, std::string_view words);
+Error slurm_command_silent(std::string_view program);
+Error slurm_gave_nothing(std::string_view words);
+Error slurm_unreadable(std::string_view what, std::string_view text);
+
+// ---- requests ----
+Error slurm_one_name(std::string_view word);
+Error slurm_not_idle(std::string_view node, std::span<const std::string> idle);
+Error slurm_no_longer_than(std::string_view parent);
+Error slurm_is_no_pool();
+// `reason`: Slurm's word for it; empty: not known yet.
+std::string slurm_job_waits(std::string_view job, std::string_view reason);
+
+// ---- what becomes of jobs ----
+// `state`: Slurm's word for it; empty: not known.
+std::string slurm_job_over(std::string_view job, std::string_view state);
+std::string slurm_took_nodes(std::string_view job);
+std::string slurm_job_not_seen(std::string_view job, std::string_view why);
+std::string slurm_cannot_shrink(std::string_view job, std::span<const std::string> nodes,
+                                std::string_view why);
+std::string slurm_keeps_nodes(std::string_view job, std::span<const std::string> nodes);
+std::string slurm_jobs_may_be_left(std::string_view name);
+
+}  // namespace tide::say
