@@ -91,7 +91,7 @@ std::optional<StepWord> StepBook::heard(std::string_view line) {
   if (const auto label = without_label(line).label) member.label = label;
   switch (word->what) {
     case StepWord::What::kSays:
-      keep_last(member.said, word->text);
+      keep_last(member.said, trim(word->text));
       return std::nullopt;
     case StepWord::What::kGreets:
       if (member.state != State::kSilent) return std::nullopt;

@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 // After the command has said that one failed: for what the task itself said, on another way.
 constexpr auto kGather = milliseconds(300);
 // For a daemon that has joined to end as it was told by its links: then it leaves in good order.
-constexpr auto kOrderlyEnd = milliseconds(3000);
+constexpr auto kOrderlyEnd = milliseconds(500);
 // For all daemons to end what they have started when their life line is cut.
 constexpr auto kCutGrace = milliseconds(5000);
 // For the command to end when nobody is left.
