@@ -2,6 +2,8 @@
 #pragma once
 
 #include <asio/io_context.hpp>
+#include <chrono>
+#include <optional>
 
 #include "base/params.hpp"
 #include "head/supply.hpp"
@@ -38,12 +40,14 @@ class SlurmSupply final : public Supply, private rm::SlurmListener {
   void on_lease_moved(std::vector<std::string> nodes, std::uint32_t time_ms) override;
   void on_returned(std::uint32_t number, core::ReturnVerdict verdict) override;
   void on_parent_over(std::string reason) override;
+  void on_parent_limit(std::uint64_t left_ms) override;
   void on_note(std::string text) override;
 
   std::vector<core::NodeRequest> requests_for(const std::vector<rm::Host>& hosts);
 
   NodePlaces& places_;
   std::string job_;
+  std::optional<std::chrono::steady_clock::time_point> ends_;
   std::string job_name_;
   Dvm dvm_;
   rm::SlurmCommands commands_;
