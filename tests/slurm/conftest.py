@@ -1,4 +1,5 @@
-"""The Slurms that tests run on: one of 10 nodes for most of them, another with accounting; both are mended after each test."""
+"""The Slurms that tests run on: one of 10 nodes for most of them, another with accounting, and one of 32 with it. They come
+up when a test first asks for them, and are mended after each."""
 
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from slurm_dvm import SlurmDvm  # noqa: E402
 from swarmlib.client import why_not  # noqa: E402
 from swarmlib.slurm import Wish  # noqa: E402
 
-NODES = 10
+NODES, MANY_NODES = 10, 32
 
 
 def pytest_collection_modifyitems(items):
@@ -40,6 +41,12 @@ def accounted_slurm():
         yield bed
 
 
+@pytest.fixture(scope="session")
+def accounted_slurm_of_many():
+    with SlurmBed(MANY_NODES, "--accounting") as bed:
+        yield bed
+
+
 def _in_good_order(bed):
     yield bed
     bed.mend()
@@ -56,6 +63,12 @@ def slurm(plain_slurm):
 def slurm_with_accounting(accounted_slurm):
     """The same with slurmdbd, so that a job can be resized more than once."""
     yield from _in_good_order(accounted_slurm)
+
+
+@pytest.fixture
+def large_slurm(accounted_slurm_of_many):
+    """The same with 32 nodes."""
+    yield from _in_good_order(accounted_slurm_of_many)
 
 
 def _made_on(bed):
@@ -80,3 +93,9 @@ def make_slurm_dvm(slurm):
 def make_accounted_dvm(slurm_with_accounting):
     """The same for the Slurm with slurmdbd."""
     yield from _made_on(slurm_with_accounting)
+
+
+@pytest.fixture
+def make_large_dvm(large_slurm):
+    """The same for the Slurm with 32 nodes."""
+    yield from _made_on(large_slurm)

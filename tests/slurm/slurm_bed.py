@@ -20,8 +20,7 @@ STATE_LIMIT_S = 30
 # A node that was away is back when slurmd has told slurmctld: at once after its start, else when that asks the next time.
 IDLE_LIMIT_S = 60
 QUEUE_FORMAT = "%i|%T|%j|%N|%r|%k"
-# What slurmctld and the nodes have to say to each other whether anybody wants something or not, and our own question.
-OF_SLURM_ITSELF = ("MESSAGE_NODE_REGISTRATION_STATUS", "REQUEST_STATS_INFO", "REQUEST_PING")
+OUR_QUESTION = "REQUEST_STATS_INFO"
 
 
 @dataclass(frozen=True)
@@ -111,9 +110,10 @@ class SlurmBed(Bed):
         return dict(line.split() for line in self.slurm("sinfo", "-h", "-N", "-p", "all", "-o", "%N %T").splitlines())
 
     def rpc_counts(self):
-        """{kind of request: how many slurmctld has had since its start}, but those it gets by itself."""
-        found = re.findall(r"^\s+([A-Z_]+)\s+\(\s*\d+\) count:(\d+)", self.slurm("sdiag"), re.MULTILINE)
-        return Counter({kind: int(count) for kind, count in found if kind not in OF_SLURM_ITSELF})
+        """{kind of request: how many slurmctld has had since its start}, but for what nodes report by themselves (messages
+        of slurmd), and this question."""
+        found = re.findall(r"^\s+(REQUEST_[A-Z_]+)\s+\(\s*\d+\) count:(\d+)", self.slurm("sdiag"), re.MULTILINE)
+        return Counter({kind: int(count) for kind, count in found if kind != OUR_QUESTION})
 
     def submit(self, script, *, nodes=1, minutes=5, options=(), env=None):
         """sbatch of a shell script; the Job, which may have to wait."""

@@ -83,6 +83,11 @@ def test_a_job_has_whole_nodes_and_its_output_is_seen(slurm):
     assert cpus == "4(x3)"
 
 
+def test_a_job_over_32_nodes(large_slurm):
+    job = large_slurm.submit("srun hostname", nodes=32).wait_for(None)
+    assert sorted(job.output().split()) == sorted(large_slurm.names())
+
+
 def test_a_job_that_finds_no_node_waits(slurm):
     one = slurm.submit("sleep 99", nodes=9).wait_for("RUNNING")
     other = slurm.submit("sleep 99", nodes=2)
@@ -230,7 +235,7 @@ def test_requests_are_counted_by_their_kind(slurm):
     since = slurm.rpc_counts() - before
     assert since["REQUEST_JOB_INFO"] + since["REQUEST_JOB_USER_INFO"] == 3, since
     assert since["REQUEST_RESOURCE_ALLOCATION"] == 1, since
-    assert slurm.rpc_counts() == before + since, "nobody asked anything"
+    assert not {"REQUEST_STATS_INFO", "MESSAGE_NODE_REGISTRATION_STATUS"} & set(slurm.rpc_counts())
 
 
 def with_shims(bed, shims, *argv, node="node3"):
@@ -314,3 +319,9 @@ def test_a_dvm_lives_in_a_job_and_ends_with_it(slurm, make_slurm_dvm, how, progr
 def test_a_dvm_that_does_not_come_up_is_told_with_what_it_said(slurm, make_slurm_dvm):
     with pytest.raises(AssertionError, match="prte: exit status 1\n(.*\n)*.*--no-such-option"):
         make_slurm_dvm(1, up_options=["--no-such-option"])
+
+
+def test_dvms_in_jobs_of_the_other_slurms(make_accounted_dvm, make_large_dvm):
+    for make, nodes in ((make_accounted_dvm, 10), (make_large_dvm, 32)):
+        dvm = make(nodes, up_options=["--nodes", 2])
+        assert len(dvm.granted()) == nodes and len(dvm.status()["nodes"]) == 2
