@@ -29,6 +29,7 @@ class SlurmSupply final : public Supply, private rm::SlurmListener {
   void note_started(std::span<const std::string> nodes) override { manager_.note_started(nodes); }
   Result<wire::PoolAnswer> carry_out(const wire::PoolOrder& order) override;
   void finish(std::function<void()> then) override;
+  [[nodiscard]] bool lets_go(pid_t pid) const override { return manager_.gives_back(pid); }
 
  private:
   void on_granted(std::uint32_t ask, Grant grant) override;

@@ -2,6 +2,8 @@
 
 #include <pmix.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>

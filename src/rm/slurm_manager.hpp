@@ -85,6 +85,7 @@ class SlurmManager {
   // Takes back all requests and gives back all jobs but the parent. `then` comes after a bounded
   // time; whether jobs may be left.
   void finish(std::function<void(bool)> then);
+  [[nodiscard]] bool gives_back(pid_t pid) const { return control_.gives_back(pid); }
 
  private:
   using Grant = SlurmListener::Grant;
