@@ -83,8 +83,9 @@ void add(std::vector<std::string>& argv, std::string_view option, std::uint32_t 
 std::vector<std::string> salloc_argv(const SlurmWish& wish,
                                      const std::vector<std::string>& more_args) {
   // Without --no-kill the loss of one node would take all others of the job along.
-  std::vector<std::string> argv = {"salloc", "--no-kill", fmt::format("--nodes={}", wish.count),
-                                   "--ntasks-per-node=1"};
+  // With --kill-command it ends as soon as the job does, else it would go on with what it runs.
+  std::vector<std::string> argv = {"salloc", "--no-kill", "--kill-command",
+                                   fmt::format("--nodes={}", wish.count), "--ntasks-per-node=1"};
   add(argv, "--cpus-per-task", wish.cores);
   add(argv, "--job-name", wish.job_name);
   add(argv, "--time", wish.minutes);

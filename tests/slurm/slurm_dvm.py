@@ -1,6 +1,7 @@
 """A DVM inside a Slurm job: its head is started by the script of a batch job or by salloc, and knows no more than that
 job tells it. Driven by the real commands on the head's node."""
 
+import json
 import shutil
 import subprocess
 
@@ -68,7 +69,8 @@ class SlurmDvm(SwarmDvm):
         self.head, self.tmpdir = node, self.bed.disk(node) / self._name
 
     def _answers(self):
-        return self.tool("tide", "status").returncode == 0
+        asked = self.tool("tide", "status", "--json")
+        return asked.returncode == 0 and json.loads(asked.stdout)["dvm"]["state"] == "ready"
 
     def _is_over(self):
         return self.job.queued() is None
