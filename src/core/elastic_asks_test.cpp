@@ -182,6 +182,7 @@ TEST_F(Queued, AJobSaysWhatItWaitsFor) {
   EXPECT_THAT(waits_of(rig, 1), ::testing::Not(HasSubstr("queue: ")));
   rig.on(NodesQueued{number, kResources});
   EXPECT_THAT(waits_of(rig, 1), HasSubstr("queue: waiting for v2: " + std::string(kResources)));
+  EXPECT_EQ(rig.head.status(0, rig.now_ms).asks(0).job(), 1U);
   rig.now_ms += kDayMs;
   EXPECT_FALSE(timed(number));
   rig.grant(number, 1);

@@ -268,7 +268,8 @@ class ElasticDesk : public AllocationServices {
   void see_to_asks();
   // Whoever is meant has gone.
   void forget(const std::function<bool(const ChangeAsker&)>& meant);
-  void describe(const Ask& ask, std::uint64_t now_ms, wire::PendingAsk& out) const;
+  void describe(std::uint32_t number, const Ask& ask, std::uint64_t now_ms,
+                wire::PendingAsk& out) const;
   // Whether one of the nodes is named in both.
   static bool overlap(const Ask& ask, const wire::JobSpec& spec);
   // Of nodes that clients ask for, or nobody.

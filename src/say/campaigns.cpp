@@ -224,6 +224,10 @@ std::string all_nodes_asked_for() {
   return "every free node";
 }
 
+std::string nodes_for_job(std::string_view what, std::uint32_t job) {
+  return fmt::format("{}, for job {}", what, job);
+}
+
 Error warning_of_what() {
   return invalid(
       fmt::format("--warn tells of the end of a lease, and none is asked for{}--time 10m "

@@ -66,6 +66,7 @@ void Checks::on_head_step(const core::HeadEvent& event, const core::Actions& act
     sessions_.take(look_at_sessions(world_.head(), event, actions, before, events_seen_),
                    world_.down_requested() || !world_.ready());
   }
+  asks_.take(look_at_asks(world_.head(), event, actions, asks_.askers()));
   if (world_.scenario().changes_size()) {
     check_size(event);
     const auto campaigns = world_.head().jobs().fence().campaigns().size();
@@ -258,6 +259,7 @@ void Checks::when_quiet() {
   for (const auto& [number, outcome] : world_.clients().children()) check_child(outcome);
   world_.services().when_quiet();
   world_.changes().when_quiet();
+  asks_.when_quiet();
   check_unchanged();
   watchers_.when_quiet(world_.head());
   if (keep_events_) check_replay();
