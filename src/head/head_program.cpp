@@ -78,8 +78,7 @@ HeadProgram::HeadProgram(HeadSetup setup, Reports reports)
                           std::move(event));
              }),
       clients_(io_, clients_config(setup_), *this),
-      launcher_(io_, launcher_config(setup_), ssh_config(setup_, places_), *this,
-                step_config(setup_)),
+      launcher_(io_, local_config(), ssh_config(setup_, places_), *this, step_config(setup_)),
       services_(
           io_,
           [this](core::ServiceEvent event) {
@@ -206,6 +205,12 @@ std::unique_ptr<Supply> HeadProgram::make_supply() {
                                          std::move(dvm));
   }
   return std::make_unique<PoolSupply>(options, places_, std::move(dvm));
+}
+
+launch::LocalLauncherConfig HeadProgram::local_config() {
+  auto config = launcher_config(setup_);
+  config.spared = [this](pid_t pid) { return supply_->lets_go(pid); };
+  return config;
 }
 
 Supply::View HeadProgram::view_of_nodes() const {
@@ -487,15 +492,12 @@ void HeadProgram::begin_exit(const core::Exit& action) {
   timers_.cancel_all();
   directory_timer_.cancel();
   links_.shutdown();
-  launcher_.shutdown();
-}
-
-void HeadProgram::on_shutdown_done() {
-  supply_->finish([this] { nothing_is_left(); });
+  // First of all: what the launcher does last ends all that we have started.
+  supply_->finish([this] { launcher_.shutdown(); });
 }
 
 // Last of all the clients: who waits for the end is answered when everything is gone.
-void HeadProgram::nothing_is_left() {
+void HeadProgram::on_shutdown_done() {
   services_.stop();
   if (auto removed = setup_.directory.remove(); !removed) log_error(removed.error().message);
   clients_.shutdown();

@@ -64,6 +64,7 @@ class HeadProgram : private rim::RimEffects,
                                        std::vector<wire::DaemonSeed>& ours) const;
   void launch_daemons(const core::LaunchDaemons& action);
   std::unique_ptr<Supply> make_supply();
+  launch::LocalLauncherConfig local_config();
   [[nodiscard]] Supply::View view_of_nodes() const;
   void return_nodes(const core::ReturnNodes& action);
   Result<wire::PoolAnswer> carry_out(const wire::PoolOrder& order);
@@ -72,7 +73,6 @@ class HeadProgram : private rim::RimEffects,
   void reply_from_rim(const core::ReplyFromRim& action);
   void reply_status(core::ReplyStatus action);
   void begin_exit(const core::Exit& action);
-  void nothing_is_left();
   void wait_for_signals();
   void watch_keepalive();
   void watch_starter();

@@ -21,6 +21,7 @@ class PoolSupply final : public Supply {
   void note_started(std::span<const std::string> nodes) override { supply_.note_started(nodes); }
   Result<wire::PoolAnswer> carry_out(const wire::PoolOrder& order) override;
   void finish(std::function<void()> then) override { then(); }
+  [[nodiscard]] bool lets_go(pid_t /*pid*/) const override { return false; }
 
  private:
   std::optional<rm::Grant> grant_;

@@ -18,6 +18,8 @@ namespace tide::head {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr const char* kName = "slurm";
 
 rm::SlurmClock clock_of(asio::io_context& io) {
@@ -81,7 +83,11 @@ std::vector<std::string> SlurmSupply::managers() const {
 }
 
 Supply::Source SlurmSupply::source() const {
-  return {.text = say::scheduler_job(kName, job_), .left_ms = manager_.parent_left_ms()};
+  Source out{.text = say::scheduler_job(kName, job_)};
+  if (!ends_) return out;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*ends_ - Clock::now());
+  out.left_ms = static_cast<std::uint64_t>(std::max(left.count(), std::int64_t{1}));
+  return out;
 }
 
 // ---- to Slurm ----
@@ -157,6 +163,12 @@ void SlurmSupply::on_returned(std::uint32_t number, core::ReturnVerdict verdict)
 
 void SlurmSupply::on_parent_over(std::string reason) {
   dvm_.post(core::EndRequested{std::move(reason)});
+}
+
+void SlurmSupply::on_parent_limit(std::uint64_t left_ms) {
+  ends_.reset();
+  if (left_ms > 0) ends_ = Clock::now() + std::chrono::milliseconds(left_ms);
+  dvm_.post(core::SourceLimit{left_ms});
 }
 
 void SlurmSupply::on_note(std::string text) {

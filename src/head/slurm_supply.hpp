@@ -2,6 +2,8 @@
 #pragma once
 
 #include <asio/io_context.hpp>
+#include <chrono>
+#include <optional>
 
 #include "base/params.hpp"
 #include "head/supply.hpp"
@@ -27,6 +29,7 @@ class SlurmSupply final : public Supply, private rm::SlurmListener {
   void note_started(std::span<const std::string> nodes) override { manager_.note_started(nodes); }
   Result<wire::PoolAnswer> carry_out(const wire::PoolOrder& order) override;
   void finish(std::function<void()> then) override;
+  [[nodiscard]] bool lets_go(pid_t pid) const override { return manager_.gives_back(pid); }
 
  private:
   void on_granted(std::uint32_t ask, Grant grant) override;
@@ -38,12 +41,14 @@ class SlurmSupply final : public Supply, private rm::SlurmListener {
   void on_lease_moved(std::vector<std::string> nodes, std::uint32_t time_ms) override;
   void on_returned(std::uint32_t number, core::ReturnVerdict verdict) override;
   void on_parent_over(std::string reason) override;
+  void on_parent_limit(std::uint64_t left_ms) override;
   void on_note(std::string text) override;
 
   std::vector<core::NodeRequest> requests_for(const std::vector<rm::Host>& hosts);
 
   NodePlaces& places_;
   std::string job_;
+  std::optional<std::chrono::steady_clock::time_point> ends_;
   std::string job_name_;
   Dvm dvm_;
   rm::SlurmCommands commands_;

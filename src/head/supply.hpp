@@ -2,6 +2,8 @@
 // later, by events.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <set>
@@ -61,6 +63,8 @@ class Supply {
   virtual Result<wire::PoolAnswer> carry_out(const wire::PoolOrder& order) = 0;
   // Lets go of all that it got. `then` comes after a bounded time, and nothing else any more.
   virtual void finish(std::function<void()> then) = 0;
+  // Whether this child of ours lets go of something, and will do so without us.
+  [[nodiscard]] virtual bool lets_go(pid_t pid) const = 0;
 };
 
 }  // namespace tide::head

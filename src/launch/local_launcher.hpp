@@ -10,6 +10,7 @@
 #include <asio/steady_timer.hpp>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -27,13 +28,17 @@ namespace tide::launch {
 
 struct LocalLauncherConfig {
   std::string prted_path;
-  std::string log_directory = {};                         // gets <node>.log, and warden.log
-  std::string run_directory = {};                         // for the warden to remove in the end
-  std::vector<std::string> extra_args = {};               // for daemons, after `prted --node NAME`
-  std::optional<rlim_t> descriptor_limit = std::nullopt;  // from raise_descriptor_limit()
-  std::uint32_t end_grace_ms = 2000;                      // between SIGTERM and SIGKILL
-  bool attached = false;  // daemons write to our standard error, and not to logs
-};
+  std::string log_directory = {  // Of our other children, those that end by themselves and are not
+                                 // to be hurried. None: all are
+      // ended at the end.
+      std::function<bool(pid_t)> spared = {};
+};  // gets <node>.log, and warden.log
+std::string run_directory = {};                         // for the warden to remove in the end
+std::vector<std::string> extra_args = {};               // for daemons, after `prted --node NAME`
+std::optional<rlim_t> descriptor_limit = std::nullopt;  // from raise_descriptor_limit()
+std::uint32_t end_grace_ms = 2000;                      // between SIGTERM and SIGKILL
+bool attached = false;  // daemons write to our standard error, and not to logs
+};  // namespace tide::launch
 
 // Runs `prted --warden FD DIRECTORY` with its end of a socket, and through it `prted --node NAME`
 // for each node. To be used from the thread that runs the io_context, the main thread. It makes the

@@ -321,6 +321,11 @@ void SlurmCommands::settle(std::uint32_t limit_ms, Then<bool> then) {
   look_whether_settled();
 }
 
+bool SlurmCommands::gives_back(pid_t pid) const {
+  return std::ranges::any_of(running_,
+                             [pid](const auto& command) { return command->pid() == pid; });
+}
+
 void SlurmCommands::look_whether_settled() {
   if (!settled_ || !running_.empty()) return;
   settle_timer_.cancel();

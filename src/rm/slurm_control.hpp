@@ -1,6 +1,8 @@
 // What can be asked of Slurm. Each answer comes later, from the event loop.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -71,6 +73,8 @@ class SlurmControl {
   // `then` comes when nothing is under way any more that gives jobs back, or when the time is over;
   // whether something was still under way.
   virtual void settle(std::uint32_t limit_ms, Then<bool> then) = 0;
+  // Whether this is a process that gives jobs back, also without us.
+  [[nodiscard]] virtual bool gives_back(pid_t pid) const = 0;
 };
 
 }  // namespace tide::rm

@@ -98,7 +98,9 @@ void SlurmManager::allocate(std::uint32_t number) {
   auto& ask = asks_.at(number);
   const auto most_ms = parent_left_ms();
   const auto most = most_ms == 0 ? 0 : std::max<std::uint32_t>(1, most_ms / kMinuteMs);
-  ask.minutes = smaller_limit(minutes_for(ask.wish.time_ms), most);
+  // A little more than is wished: it begins before we know, and ends here before it ends there.
+  const auto wish_ms = ask.wish.time_ms == 0 ? 0 : ask.wish.time_ms + 2 * kBeforeTheEndMs;
+  ask.minutes = smaller_limit(minutes_for(wish_ms), most);
   ask.hold = control_.allocate(
       wish_of(ask),
       {.waits =

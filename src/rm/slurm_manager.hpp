@@ -50,6 +50,8 @@ class SlurmListener {
   virtual void on_returned(std::uint32_t number, core::ReturnVerdict verdict) = 0;
   // The job that the DVM was started in is over.
   virtual void on_parent_over(std::string reason) = 0;
+  // How long that one can last; 0: no limit.
+  virtual void on_parent_limit(std::uint64_t left_ms) = 0;
   // For people; nothing depends on it.
   virtual void on_note(std::string text) = 0;
 };
@@ -79,12 +81,11 @@ class SlurmManager {
   void note_started(std::span<const std::string> names) { book_.note_started(names); }
 
   [[nodiscard]] std::string job_of(const std::string& node) const { return book_.job_of(node); }
-  // Of the job that the DVM was started in; 0: it has no limit, or it is not known yet.
-  [[nodiscard]] std::uint32_t parent_left_ms() const { return left_ms(book_.parent()); }
 
   // Takes back all requests and gives back all jobs but the parent. `then` comes after a bounded
   // time; whether jobs may be left.
   void finish(std::function<void(bool)> then);
+  [[nodiscard]] bool gives_back(pid_t pid) const { return control_.gives_back(pid); }
 
  private:
   using Grant = SlurmListener::Grant;
@@ -121,6 +122,7 @@ class SlurmManager {
   void prolonged(std::uint32_t number, const std::string& job, const Status& status);
   // How long nodes of it may stay here; 0: no limit, or none is known.
   [[nodiscard]] std::uint32_t left_ms(const std::string& job) const;
+  [[nodiscard]] std::uint32_t parent_left_ms() const { return left_ms(book_.parent()); }
   // As they were told that they may; 0: as above.
   [[nodiscard]] std::uint64_t ends_for_us_ms(const std::string& job) const;
 

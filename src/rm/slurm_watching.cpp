@@ -28,6 +28,10 @@ void SlurmManager::know_parent(const SlurmJob& job) {
   parent_seen_ = true;
   cores_ = 0;
   for (const auto& host : job.nodes) cores_ = smaller_limit(cores_, host.slots);
+  constexpr std::uint64_t kSecondMs = 1'000;
+  const auto end_ms = job.ends_s.value_or(0) * kSecondMs;
+  const auto now_ms = clock_.now_ms();
+  listener_.on_parent_limit(end_ms > now_ms ? end_ms - now_ms : 0);
 }
 
 // ---- when to look ----
