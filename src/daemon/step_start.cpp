@@ -6,6 +6,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -68,12 +69,20 @@ Result<wire::DaemonBlob> read_own_part() {
   return own;
 }
 
+// Of tasks that are started as processes of MPI.
+bool tells_a_task_its_rank(std::string_view name) {
+  return name.starts_with("PMI_") || name.starts_with("PMIX_") || name.starts_with("PALS_");
+}
+
 // What a step is told about itself and its tasks says nothing true to jobs of the DVM: some would
 // take it for their own rank and size.
 void forget_the_step() {
-  for (const auto& name : exec::slurm_variables_that_steer(exec::current_environment())) {
-    ::unsetenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): start-up
+  const auto environment = exec::current_environment();
+  auto names = exec::slurm_variables_that_steer(environment);
+  for (const auto& entry : environment) {
+    if (tells_a_task_its_rank(entry)) names.push_back(entry.substr(0, entry.find('=')));
   }
+  for (const auto& name : names) ::unsetenv(name.c_str());  // NOLINT(concurrency-mt-unsafe)
 }
 
 }  // namespace

@@ -53,12 +53,12 @@ std::optional<launch::SshLauncherConfig> ssh_config(const HeadSetup& setup,
 }
 
 bool starts_in_step(const HeadSetup& setup) {
-  return setup.options.grant && setup.options.grant->manager == "slurm";
+  return setup.launcher.kind == launch::LauncherKind::kStep;
 }
 
 std::optional<launch::StepLauncherConfig> step_config(const HeadSetup& setup) {
   if (!starts_in_step(setup)) return std::nullopt;
-  auto config = launch::slurm_launcher_config(setup.params, setup.prted_path);
+  auto config = launch::step_launcher_config(setup.params, setup.launcher, setup.prted_path);
   config.version = TIDE_VERSION;
   config.descriptor_limit = setup.descriptor_limit;
   return config;

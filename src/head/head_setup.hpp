@@ -30,6 +30,7 @@ struct HeadSetup {
   std::string key;          // fresh for this DVM
   std::string prted_path;
   std::uint64_t descriptor_limit = 0;  // the soft limit that the head was started with
+  launch::LauncherChoice launcher{};   // for daemons on other machines
   std::string scheduler_key{};         // what a scheduler proves itself by; empty: nobody is one
   int starter_fd = -1;  // a pipe whose reader waits for the DVM to be ready; -1: nobody waits
 };

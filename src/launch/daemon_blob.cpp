@@ -63,6 +63,7 @@ wire::DaemonBlob blob_for(const wire::DaemonSeed& seed, const wire::DaemonBlob& 
 
 Result<wire::DaemonBlob> part_of(const wire::StepBlob& step,
                                  const std::vector<std::string>& names) {
+  if (step.sole() && step.daemons_size() == 1) return blob_for(step.daemons(0), step.common());
   for (auto* const spelling : {&full_name, &short_name}) {
     for (const auto& name : names) {
       const auto meant = meant_by(step, name, spelling);

@@ -45,6 +45,16 @@ TEST(PartOfAStep, MayBeFoundWithoutItsDomainWhereNoneFitsAsItIs) {
   EXPECT_EQ(rank_for(step_of({"a.one", "a.two"}), {"a.two"}), 2U);
 }
 
+TEST(PartOfAStep, NeedsNoNameWhereNobodyElseGetsIt) {
+  auto step = step_of({"a"});
+  EXPECT_EQ(rank_for(step, {"x"}), 0U);
+  step.set_sole(true);
+  EXPECT_EQ(rank_for(step, {"x"}), 1U);
+  step = step_of({"a", "b"});
+  step.set_sole(true);
+  EXPECT_EQ(rank_for(step, {"x"}), 0U);
+}
+
 TEST(PartOfAStep, HasToBeThereOnce) {
   EXPECT_THAT(part_of(step_of({"a", "b"}), {"x", "x.cluster"}).error().message,
               HasSubstr("no daemon is meant for this machine, x or x.cluster; they are for a, b"));

@@ -118,6 +118,9 @@ void StepBook::complained(std::string_view line) {
     if (named.size() == 1) members_.at(*named.begin()).label = label;
     return;
   }
+  if (first_trouble_.empty() && text.find("error") != std::string_view::npos) {
+    first_trouble_ = one_line(text);
+  }
   if (named.empty()) return keep_first(general_, text);
   const auto task = task_in(text);
   for (const Rank rank : named) note_about(rank, text);
@@ -170,6 +173,13 @@ std::set<Rank> StepBook::named_in(std::string_view text) const {
     const auto found = by_host_.find(usual_host_spelling(name));
     if (found != by_host_.end()) out.insert(found->second);
   }
+  return out;
+}
+
+std::vector<std::string> StepBook::words_at_the_end(Rank rank) const {
+  auto out = words_of(rank);
+  if (first_trouble_.empty() || std::ranges::find(out, first_trouble_) != out.end()) return out;
+  out.insert(out.begin(), first_trouble_);
   return out;
 }
 

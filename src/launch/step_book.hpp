@@ -53,8 +53,8 @@ class StepBook {
   // What was said about it that tells most: its own words, else those of its task and those that
   // name its host, else the command's own.
   [[nodiscard]] std::vector<std::string> words_of(Rank rank) const;
-  // The command's own words that say something, and are about nobody.
-  [[nodiscard]] const std::vector<std::string>& general_words() const { return general_; }
+  // The same when it ends with the command: why that ends comes first, which may be about another.
+  [[nodiscard]] std::vector<std::string> words_at_the_end(Rank rank) const;
 
  private:
   struct Member {
@@ -73,6 +73,7 @@ class StepBook {
   std::map<std::string, Rank, std::less<>> by_host_;
   std::map<std::uint32_t, std::vector<std::string>> by_label_;  // standard error of the tasks
   std::vector<std::string> general_;
+  std::string first_trouble_;            // that the command told, of whomever
   std::array<std::size_t, 4> counts_{};  // of members, by state
   std::set<Rank> suspects_;
 };

@@ -97,6 +97,16 @@ TEST(StepBook, WithoutAnyWordsTheCommandsOwnAreTold) {
   EXPECT_EQ(words.front(), "srun: error: reason 1");
 }
 
+TEST(StepBook, WhoEndsWithTheCommandIsToldWhyThatEnded) {
+  StepBook book = three();
+  book.complained("srun: error: Task launch for StepId=4.0 failed on node node3: no answer");
+  book.complained("srun: error: node2: task 0: Killed");
+  EXPECT_THAT(book.words_at_the_end(Rank(4)),
+              ElementsAre("srun: error: Task launch for StepId=4.0 failed on node node3: no answer",
+                          "srun: error: node2: task 0: Killed"));
+  EXPECT_EQ(book.words_at_the_end(Rank(5)).size(), 1U);
+}
+
 TEST(StepBook, NoiseCostsNoMemory) {
   StepBook book = three();
   for (int i = 0; i < 1000; ++i) book.complained(std::to_string(i) + ": line " + std::to_string(i));

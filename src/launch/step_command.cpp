@@ -32,15 +32,23 @@ bool consists_of(std::string_view text, std::string_view others) {
   return known && !text.empty() && text.size() <= kLongestName && text.front() != '-';
 }
 
+// Flux begins its own with a letter that is none of ASCII.
+bool is_job_id(std::string_view job) {
+  std::string ascii(job);
+  std::erase_if(ascii, [](char c) { return static_cast<unsigned char>(c) >= 0x80U; });
+  return consists_of(ascii, "._-+:@[]") && job.front() != '-';
+}
+
 struct Value {
   std::string_view mark;
   std::string text;
 };
-using Values = std::array<Value, 4>;
+using Values = std::array<Value, 5>;
 
 Values values_of(const std::string& job, const std::vector<std::string>& hosts) {
   return {Value{"{count}", std::to_string(hosts.size())}, Value{"{hosts}", join(hosts, ",")},
-          Value{"{ranges}", hosts::short_list(hosts)}, Value{"{job}", job}};
+          Value{"{host}", hosts.front()}, Value{"{ranges}", hosts::short_list(hosts)},
+          Value{"{job}", job}};
 }
 
 std::string filled_in(const std::string& word, const Values& values) {
@@ -61,20 +69,6 @@ std::string filled_in(const std::string& word, const Values& values) {
 }
 
 }  // namespace
-
-// One task on each host, beside whatever else runs in the job; it ends when the last of them has
-// ended, whatever became of the others; what it is told goes to all. A daemon is to have all of its
-// machine: its processors, and its memory.
-StepTemplate slurm_template() {
-  return {.line =
-              "srun --jobid={job} --nodes={count} --ntasks={count} --ntasks-per-node=1 "
-              "--nodelist={ranges} --overlap --mem=0 --cpu-bind=none --mpi=none --wait=0 "
-              "--kill-on-bad-exit=0 --no-kill --input=all --label --export=ALL "
-              "--job-name=tide {args} {command}",
-          .try_by_hand =
-              "srun --jobid={job} --overlap --nodelist={hosts} --nodes=1 --ntasks=1 "
-              "hostname"};
-}
 
 bool is_scheduler_name(std::string_view host) {
   return consists_of(host, "._-");
@@ -108,10 +102,11 @@ Result<std::vector<std::string>> StepCommand::argv(const std::string& job,
                                                    const std::vector<std::string>& hosts) const {
   const auto bad = std::ranges::find_if_not(hosts, is_scheduler_name);
   if (bad != hosts.end()) return Error{ErrorCode::kInvalidArgument, say::not_a_host_name(*bad)};
-  if (!job.empty() && !consists_of(job, "._-+:@[]")) return say::not_a_job_id(job);
+  if (!job.empty() && !is_job_id(job)) return say::not_a_job_id(job);
   const Values values = values_of(job, hosts);
   std::vector<std::string> out;
   for (const auto& word : words_) {
+    if (job.empty() && word.find("{job}") != std::string::npos) continue;
     if (word == "{command}") {
       out.insert(out.end(), settings_.program.begin(), settings_.program.end());
     } else {

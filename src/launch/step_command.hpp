@@ -12,10 +12,12 @@
 namespace tide::launch {
 
 // Words of a command, parted at blanks; no shell has a look at them. {count} is the number of
-// hosts, {hosts} their names with commas between, {ranges} the same in short, {job} the job's id.
-// The words {args} and {command} on their own are what the user adds, and the program there.
+// hosts, {hosts} their names with commas between, {host} where there is one, {ranges} the same in
+// short, {job} the job's id: a word with it is left out where there is none. The words {args} and
+// {command} on their own are what the user adds, and the program there.
 struct StepTemplate {
   std::string line = {};
+  bool each = false;             // it reaches one host, and is called for each
   std::string try_by_hand = {};  // what shows whether it reaches one host; empty: nothing does
 };
 
@@ -47,9 +49,6 @@ class StepCommand {
   StepCommandSettings settings_;
   std::string name_;
 };
-
-// `srun` of Slurm.
-StepTemplate slurm_template();
 
 // Letters, digits, '.', '_' and '-', which is not the first: no option, no list, no pattern.
 bool is_scheduler_name(std::string_view host);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "exec/test_support.hpp"
+#include "launch/scheduler_templates.hpp"
 
 namespace tide::launch {
 namespace {
@@ -43,19 +44,21 @@ TEST_F(StepCommandTest, WordsAreFilledInAndStayWords) {
   EXPECT_THAT(argv("mpiexec -n {count} --hosts={hosts} 'a {job}' {args} -- {command}", "-v '-x y'"),
               ElementsAre("mpiexec", "-n", "3", "--hosts=node3,node1,node2", "a 17", "-v", "-x y",
                           "--", "/opt/a b/prted", "--step"));
+  EXPECT_THAT(argv("mpiexec {host} {hosts}"),
+              ElementsAre("mpiexec", "node3", "node3,node1,node2", "/opt/a b/prted", "--step"));
   EXPECT_THAT(argv("mpiexec {ranges} {other}"),
               ElementsAre("mpiexec", "node[1-3]", "{other}", "/opt/a b/prted", "--step"));
 }
 
 TEST_F(StepCommandTest, SlurmsTakesOneTaskForEachNodeOfTheJob) {
-  const auto words = argv(slurm_template().line, "--reservation=x");
+  const auto words = argv(template_of("slurm")->line, "--reservation=x");
   for (const char* word : {"--jobid=17", "--nodes=3", "--ntasks=3", "--ntasks-per-node=1",
                            "--nodelist=node[1-3]", "--overlap", "--wait=0", "--kill-on-bad-exit=0",
                            "--no-kill", "--input=all", "--label", "--reservation=x"}) {
     EXPECT_THAT(words, Contains(word));
   }
   EXPECT_EQ(words.back(), "--step");
-  const auto command = StepCommand::choose({.pattern = slurm_template()}, folder_.path());
+  const auto command = StepCommand::choose({.pattern = *template_of("slurm")}, folder_.path());
   EXPECT_EQ(command->by_hand("17", "node3"),
             "srun --jobid=17 --overlap --nodelist=node3 --nodes=1 --ntasks=1 hostname");
 }
@@ -68,9 +71,15 @@ TEST_F(StepCommandTest, WhatCannotBeAHostOrAJobComesIntoNoCommand) {
   for (const char* job : {"-v", "17 18", "17;ls", "$(x)"}) {
     EXPECT_FALSE(command->argv(job, {"node1"}).ok()) << job;
   }
-  for (const char* job : {"", "17", "17.server", "17[3]", "f23X"}) {
+  for (const char* job : {"", "17", "17.server", "17[3]", "f23X", "\u0192Hd3"}) {
     EXPECT_TRUE(command->argv(job, {"node-1.a_b"}).ok()) << job;
   }
+}
+
+TEST_F(StepCommandTest, WithoutAJobThereIsNoWordAboutIt) {
+  const auto command = choose("mpiexec --job={job} -n {count} {command}");
+  EXPECT_THAT(*command->argv("", {"node1"}),
+              ElementsAre("mpiexec", "-n", "1", "/opt/a b/prted", "--step"));
 }
 
 TEST_F(StepCommandTest, AListThatIsTooLongIsNamed) {

@@ -37,8 +37,9 @@ void wipe_key(wire::DaemonBlob& blob) {
 }
 
 // What is the same for all is taken from the first.
-exec::Secret step_blob(std::vector<LaunchItem>& items) {
+exec::Secret step_blob(std::vector<LaunchItem>& items, bool sole) {
   wire::StepBlob step;
+  step.set_sole(sole);
   for (LaunchItem& item : items) {
     wire::DaemonBlob blob;
     TIDE_CHECK(blob.ParseFromString(item.blob) && blob.below_size() == 0);
@@ -65,11 +66,13 @@ exec::Secret step_blob(std::vector<LaunchItem>& items) {
 
 }  // namespace
 
-StepLauncherConfig slurm_launcher_config(const Params& params, const std::string& prted) {
+StepLauncherConfig step_launcher_config(const Params& params, const LauncherChoice& choice,
+                                        const std::string& prted) {
   StepLauncherConfig config;
-  config.command = {.pattern = slurm_template(),
-                    .args = params.get_string("plm_slurm_args"),
+  config.command = {.pattern = choice.pattern,
+                    .args = choice.is_slurms ? params.get_string("plm_slurm_args") : "",
                     .program = {prted, "--step"}};
+  config.concurrent = static_cast<std::size_t>(params.get_int("plm_ssh_num_concurrent"));
   config.timeout_ms = params.get_duration_ms("plm_step_timeout");
   return config;
 }
@@ -82,7 +85,9 @@ StepLauncher::StepLauncher(asio::io_context& io, StepLauncherConfig config, Laun
       spawner_("", config_.descriptor_limit),
       shutdown_timer_(io) {}
 
-StepLauncher::~StepLauncher() = default;
+StepLauncher::~StepLauncher() {
+  wipe_queue();
+}
 
 Status StepLauncher::start() {
   const char* const path = ::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): one thread
@@ -98,7 +103,7 @@ Status StepLauncher::start() {
 }
 
 void StepLauncher::launch(std::vector<LaunchItem> items) {
-  std::map<std::string, std::vector<LaunchItem>> by_job;
+  std::map<std::string, Group> by_job;
   for (LaunchItem& item : items) {
     if (shutting_down_ || over_.contains(item.rank)) {
       fail_later(item.rank, "it was ended before its start");
@@ -106,31 +111,44 @@ void StepLauncher::launch(std::vector<LaunchItem> items) {
       fail_later(item.rank, no_command_);
     } else if (!is_scheduler_name(item.host)) {
       fail_later(item.rank, say::not_a_host_name(item.host));
+    } else if (config_.command.pattern.each) {
+      queue_.emplace_back().push_back(std::move(item));
+      continue;
     } else {
       by_job[item.job].push_back(std::move(item));
       continue;
     }
     exec::wipe(item.blob);
   }
-  for (auto& [job, group] : by_job) start_step(job, std::move(group));
+  for (auto& [job, group] : by_job) queue_.push_back(std::move(group));
+  start_some();
 }
 
-void StepLauncher::start_step(const std::string& job, std::vector<LaunchItem> items) {
+void StepLauncher::start_some() {
+  while (!queue_.empty() && under_way_ < config_.concurrent && !shutting_down_) {
+    Group group = std::move(queue_.front());
+    queue_.pop_front();
+    start_step(std::move(group));
+  }
+}
+
+void StepLauncher::start_step(Group items) {
   auto step = std::make_shared<Step>();
-  step->job = job;
+  step->job = items.front().job;
   std::vector<StepMember> members;
   std::vector<std::string> hosts;
   for (const auto& item : items) {
     members.push_back({item.rank, item.host});
     hosts.push_back(item.host);
     step->hosts[item.rank] = item.host;
+    step->starting.insert(item.rank);
   }
-  exec::Secret blob = step_blob(items);
+  exec::Secret blob = step_blob(items, config_.command.pattern.each);
   step->session = std::make_shared<StepSession>(
       io_,
       StepSession::Settings{.timeout_ms = config_.timeout_ms, .watch_child = config_.watch_child},
       members, callbacks_of(step));
-  const auto argv = command_->argv(job, hosts);
+  const auto argv = command_->argv(step->job, hosts);
   Status started = argv ? ok_status() : Status(argv.error());
   if (started && blob.text().size() > kMaxStepBlobBytes) {
     started = Error{ErrorCode::kInvalidArgument, "what the daemons have to be told is too long"};
@@ -140,6 +158,7 @@ void StepLauncher::start_step(const std::string& job, std::vector<LaunchItem> it
     for (const auto& member : members) fail_later(member.rank, started.error().message);
     return;
   }
+  ++under_way_;
   steps_.insert(step);
   for (const auto& member : members) running_[member.rank] = step;
 }
@@ -151,8 +170,9 @@ StepSession::Callbacks StepLauncher::callbacks_of(const std::shared_ptr<Step>& s
                 if (!shutting_down_) handler_.on_daemon_greeted(rank, version);
               },
           .joined =
-              [this](Rank rank, pid_t pid) {
+              [this, weak](Rank rank, pid_t pid) {
                 if (!shutting_down_) handler_.on_daemon_started(rank, pid);
+                if (const auto known = weak.lock()) not_starting(*known, rank);
               },
           .ended =
               [this, weak](Rank rank, const StepEnd& end) {
@@ -164,9 +184,16 @@ StepSession::Callbacks StepLauncher::callbacks_of(const std::shared_ptr<Step>& s
               }};
 }
 
-void StepLauncher::ended(const Step& step, Rank rank, const StepEnd& end) {
+void StepLauncher::not_starting(Step& step, Rank rank) {
+  if (step.starting.erase(rank) == 0 || !step.starting.empty()) return;
+  --under_way_;
+  start_some();
+}
+
+void StepLauncher::ended(Step& step, Rank rank, const StepEnd& end) {
   running_.erase(rank);
   over_.insert(rank);
+  not_starting(step, rank);
   if (shutting_down_) return;
   if (end.joined || ended_by_us_.contains(rank)) {
     handler_.on_daemon_exited(
@@ -224,12 +251,32 @@ void StepLauncher::end(Rank rank) {
     ended_by_us_.insert(rank);
     return running->second->session->end(rank);
   }
-  if (over_.insert(rank).second) exited_later(rank, "nothing is left of it here");
+  if (!over_.insert(rank).second) return;
+  leave_queue(rank);
+  exited_later(rank, "nothing is left of it here");
+}
+
+void StepLauncher::wipe_queue() {
+  for (auto& group : queue_) {
+    for (auto& item : group) exec::wipe(item.blob);
+  }
+  queue_.clear();
+}
+
+void StepLauncher::leave_queue(Rank rank) {
+  for (auto& group : queue_) {
+    std::erase_if(group, [rank](LaunchItem& item) {
+      if (item.rank == rank) exec::wipe(item.blob);
+      return item.rank == rank;
+    });
+  }
+  std::erase_if(queue_, [](const Group& group) { return group.empty(); });
 }
 
 void StepLauncher::shutdown() {
   if (shutting_down_) return;
   shutting_down_ = true;
+  wipe_queue();
   for (const auto& step : steps_) step->session->end();
   shutdown_timer_.expires_after(steps_.empty() ? std::chrono::seconds(0) : kLastWait);
   shutdown_timer_.async_wait(

@@ -5,6 +5,9 @@
 
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +19,7 @@
 #include "exec/environment.hpp"
 #include "exec/process_spawner.hpp"
 #include "launch/launcher.hpp"
+#include "launch/launcher_choice.hpp"
 #include "launch/step_command.hpp"
 #include "launch/step_session.hpp"
 
@@ -23,6 +27,8 @@ namespace tide::launch {
 
 struct StepLauncherConfig {
   StepCommandSettings command = {};
+  // Calls under way at the same time, until their daemons have joined.
+  std::size_t concurrent = 128;
   bool may_lack_command = false;      // no machine needs it yet; a start without it fails then
   std::uint32_t timeout_ms = 30'000;  // to be heard of, and again to find the head
   std::string version = {};           // ours, for messages
@@ -30,13 +36,15 @@ struct StepLauncherConfig {
   ChildWatch watch_child = {};
 };
 
-// For Slurm, from the plm_slurm_* and plm_step_* parameters; `prted` is the program there.
-StepLauncherConfig slurm_launcher_config(const Params& params, const std::string& prted);
+// From the plm_* parameters; `prted` is the program there. What the user adds to Slurm's command
+// (plm_slurm_args) is for that alone.
+StepLauncherConfig step_launcher_config(const Params& params, const LauncherChoice& choice,
+                                        const std::string& prted);
 
-// The items of one call that are of one job are started by one command. It stays as long as one of
-// their daemons lives, and is their life line: the end of the launcher, however it comes, ends them
-// all. on_daemon_exited comes when a daemon says that it ends, and with the end of the command.
-// To be used from the main thread.
+// The items of one call that are of one job are started by one command, or each by its own where
+// the template says so. A command stays as long as one of its daemons lives, and is their life
+// line: the end of the launcher, however it comes, ends them all. on_daemon_exited comes when a
+// daemon says that it ends, and with the end of the command. To be used from the main thread.
 class StepLauncher : public Launcher {
  public:
   StepLauncher(asio::io_context& io, StepLauncherConfig config, LaunchHandler& handler);
@@ -58,11 +66,17 @@ class StepLauncher : public Launcher {
     std::shared_ptr<StepSession> session;
     std::string job;
     std::map<Rank, std::string> hosts;
+    std::set<Rank> starting;  // while there are some it is under way
   };
+  using Group = std::vector<LaunchItem>;  // for one command
 
-  void start_step(const std::string& job, std::vector<LaunchItem> items);
+  void start_some();
+  void start_step(Group items);
+  void not_starting(Step& step, Rank rank);
+  void leave_queue(Rank rank);
+  void wipe_queue();
   StepSession::Callbacks callbacks_of(const std::shared_ptr<Step>& step);
-  void ended(const Step& step, Rank rank, const StepEnd& end);
+  void ended(Step& step, Rank rank, const StepEnd& end);
   void over(const std::shared_ptr<Step>& step);
   [[nodiscard]] std::string describe(const Step& step, Rank rank, const StepEnd& end) const;
   void fail_later(Rank rank, std::string text);
@@ -76,10 +90,12 @@ class StepLauncher : public Launcher {
   std::string no_command_;  // why there is none
   exec::Environment environment_;
   exec::ProcessSpawner spawner_;
+  std::deque<Group> queue_;
   std::set<std::shared_ptr<Step>> steps_;
   std::map<Rank, std::shared_ptr<Step>> running_;
   std::set<Rank> ended_by_us_;
   std::set<Rank> over_;  // ended, or not started, or given up: never to be launched again
+  std::size_t under_way_ = 0;
   bool shutting_down_ = false;
   bool down_ = false;
   asio::steady_timer shutdown_timer_;

@@ -114,7 +114,7 @@ void StepSession::member_ended(Rank rank, StepEnd end) {
   if (state == StepBook::State::kOver) return;
   end.joined = state == StepBook::State::kJoined;
   end.greeted = end.greeted || state == StepBook::State::kGreeted;
-  end.words = book_.words_of(rank);
+  end.words = end.with_step ? book_.words_at_the_end(rank) : book_.words_of(rank);
   book_.over(rank);
   if (!end.with_step) cut(rank);
   callbacks_.ended(rank, end);

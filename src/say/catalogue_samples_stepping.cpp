@@ -27,6 +27,14 @@ void add_stepping(Page& page) {
   static const std::vector<std::string> kHosts = {"node1", "node2", "node3"};
   static const std::vector<std::string> kWords = {"srun: forcing job termination"};
   page.begin("Daemons that a scheduler's command starts");
+  SAMPLE(launcher_of_job, "srun", "slurm", "17", "/usr/bin/srun");
+  SAMPLE(launcher_as_parameter, "ssh", "plm");
+  SAMPLE(launcher_is_agent_for, "");
+  SAMPLE(launcher_is_agent_for, "pbs");
+  SAMPLE(launcher_is_agent_without, "srun", "slurm", "17");
+  SAMPLE(launcher_of_other_scheduler, "slurm", "", "");
+  SAMPLE(launcher_of_other_scheduler, "slurm", "lsf", "4711");
+  SAMPLE(two_step_commands);
   SAMPLE(no_step_command, "srun");
   SAMPLE(step_command_unreadable, "mpiexec -n '{count}");
   SAMPLE(not_a_job_id, "-v");

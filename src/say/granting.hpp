@@ -13,6 +13,7 @@
 namespace tide::say {
 
 // ---- `manager` is as the parameter ras has it; a job without an id is "the Slurm job" ----
+std::string_view scheduler_name(std::string_view manager);  // as people call it
 std::string scheduler_job(std::string_view manager, std::string_view job);
 // Where the nodes of a DVM that starts come from. `slots` 0: not known yet.
 std::string nodes_of_job(std::size_t nodes, std::uint64_t slots, std::string_view manager,

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "say/granting.hpp"
 
 namespace tide::say {
 namespace {
@@ -88,6 +89,41 @@ std::string step_daemon_ended(std::string_view command, std::string_view how,
       command.empty() ? std::string(how)
                       : fmt::format("{} ended ({}), and all that it had started", command, how);
   return what + lines_of(words);
+}
+
+std::string launcher_of_job(std::string_view program, std::string_view manager,
+                            std::string_view job, std::string_view path) {
+  return fmt::format("{} of {}, found at {}", program, scheduler_job(manager, job), path);
+}
+
+std::string launcher_as_parameter(std::string_view program, std::string_view parameter) {
+  return fmt::format("{}, as the parameter {} says", program, parameter);
+}
+
+std::string launcher_is_agent_for(std::string_view manager) {
+  if (manager.empty()) return "ssh, because this is no scheduler's job";
+  return fmt::format("ssh, because {} has no command that passes standard input on",
+                     scheduler_name(manager));
+}
+
+std::string launcher_is_agent_without(std::string_view program, std::string_view manager,
+                                      std::string_view job) {
+  return fmt::format("ssh, because {} of {} is not in the PATH", program,
+                     scheduler_job(manager, job));
+}
+
+Error launcher_of_other_scheduler(std::string_view wanted, std::string_view manager,
+                                  std::string_view job) {
+  return not_found(fmt::format(
+      "the parameter plm wants {}, and this is {}{}--prtemca plm auto", scheduler_name(wanted),
+      manager.empty() ? "no scheduler's job" : scheduler_job(manager, job), kTry));
+}
+
+Error two_step_commands() {
+  return invalid(
+      fmt::format("plm_command_all and plm_command_each are both given{}one of them: "
+                  "the first starts all daemons at once, the second one for each host",
+                  kTry));
 }
 
 Error no_step_command(std::string_view program) {

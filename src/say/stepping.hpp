@@ -36,6 +36,18 @@ std::string step_failed(const StepFailure& failure);
 std::string step_daemon_ended(std::string_view command, std::string_view how,
                               std::span<const std::string> words);
 
+// ---- which launcher, and why; `manager` as the parameter ras has it ----
+std::string launcher_of_job(std::string_view program, std::string_view manager,
+                            std::string_view job, std::string_view path);
+std::string launcher_as_parameter(std::string_view program, std::string_view parameter);
+// `manager` empty: there is no scheduler.
+std::string launcher_is_agent_for(std::string_view manager);
+std::string launcher_is_agent_without(std::string_view program, std::string_view manager,
+                                      std::string_view job);
+Error launcher_of_other_scheduler(std::string_view wanted, std::string_view manager,
+                                  std::string_view job);
+Error two_step_commands();
+
 Error no_step_command(std::string_view program);
 Error step_command_unreadable(std::string_view line);
 Error not_a_job_id(std::string_view job);
