@@ -18,6 +18,7 @@
 #include "rim/settings.hpp"
 #include "say/elastic.hpp"
 #include "say/finding.hpp"
+#include "say/granting.hpp"
 #include "say/pool.hpp"
 #include "say/starting.hpp"
 
@@ -136,8 +137,21 @@ void HeadProgram::start_dvm() {
     start.nodes.back().manager = supply_->managers().front();
   }
   host_.post(std::move(start));
+  tell_where_nodes_come_from();
   supply_->start();
   asio::post(io_, [this] { start_services(); });
+}
+
+void HeadProgram::tell_where_nodes_come_from() {
+  const auto& grant = setup_.options.grant;
+  if (!grant) return;
+  std::uint64_t slots = 0;
+  for (const auto& host : setup_.options.hosts) slots += host.slots;
+  const auto nodes =
+      say::nodes_of_job(setup_.options.hosts.size(), slots, grant->manager, grant->job);
+  auto text = say::nodes_and_launcher(nodes, setup_.launcher.why);
+  log_note("plm", 1, text);
+  reports_.progress({std::move(text), false});
 }
 
 // While the daemons are on their way: it takes some milliseconds, and tools can't come before.

@@ -59,6 +59,7 @@ class HeadProgram : private rim::RimEffects,
 
   Status open_doors();
   void start_dvm();
+  void tell_where_nodes_come_from();
   void start_services();
   wire::DaemonSeed seed_with_all_below(const core::LaunchTarget& target,
                                        std::vector<wire::DaemonSeed>& ours) const;

@@ -35,6 +35,10 @@ std::string nodes_of_job(std::size_t nodes, std::uint64_t slots, std::string_vie
 
 // ---- refused ----
 
+std::string nodes_and_launcher(std::string_view nodes, std::string_view launcher) {
+  return fmt::format("{}; daemons by {}", nodes, launcher);
+}
+
 Error not_in_a_job(std::string_view manager, std::string_view variable) {
   return not_found(
       fmt::format("the parameter ras wants {}, and this is no job of it: {} is not set{}the same "

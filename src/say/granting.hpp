@@ -19,6 +19,9 @@ std::string scheduler_job(std::string_view manager, std::string_view job);
 std::string nodes_of_job(std::size_t nodes, std::uint64_t slots, std::string_view manager,
                          std::string_view job);
 
+// The same, and by what daemons are started there, and why.
+std::string nodes_and_launcher(std::string_view nodes, std::string_view launcher);
+
 // ---- refused ----
 Error not_in_a_job(std::string_view manager, std::string_view variable);
 Error grant_not_understood(std::string_view manager, std::string_view job, const Error& why);
