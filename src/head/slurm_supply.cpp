@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr const char* kName = "slurm";
 
-rm::SlurmClock clock_of(asio::io_context& io) {
+rm::SlurmClock clock_of(asio::io_context& io, SlurmSupply::Timers& timers) {
   return {.now_ms =
               [] {
                 const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -30,12 +30,14 @@ rm::SlurmClock clock_of(asio::io_context& io) {
                     std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
               },
           .after =
-              [&io](std::uint32_t after_ms, std::function<void()> then) {
+              [&io, &timers](std::uint32_t after_ms, std::function<void()> then) {
                 auto timer = std::make_shared<asio::steady_timer>(io);
+                timers.insert(timer);
                 timer->expires_after(std::chrono::milliseconds(after_ms));
-                timer->async_wait([timer, then = std::move(then)](const asio::error_code& error) {
-                  if (!error) then();
-                });
+                timer->async_wait(
+                    [&timers, timer, then = std::move(then)](const asio::error_code& error) {
+                      if (timers.erase(timer) > 0 && !error) then();
+                    });
               }};
 }
 
@@ -76,7 +78,8 @@ SlurmSupply::SlurmSupply(asio::io_context& io, const Params& params, const HeadO
       job_name_("tide-" + dvm_name),
       dvm_(std::move(dvm)),
       commands_(io, commands_config(params)),
-      manager_(commands_, clock_of(io), *this, book_of(options), settings_of(params, job_name_)) {}
+      manager_(commands_, clock_of(io, timers_), *this, book_of(options),
+               settings_of(params, job_name_)) {}
 
 std::vector<std::string> SlurmSupply::managers() const {
   return {kName};
@@ -113,6 +116,7 @@ Result<wire::PoolAnswer> SlurmSupply::carry_out(const wire::PoolOrder& /*order*/
 void SlurmSupply::finish(std::function<void()> then) {
   manager_.finish([this, then = std::move(then)](bool all_back) {
     if (!all_back) dvm_.note(say::slurm_jobs_may_be_left(job_name_));
+    for (const auto& timer : std::exchange(timers_, {})) timer->cancel();  // the head ends
     then();
   });
 }

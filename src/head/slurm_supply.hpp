@@ -2,8 +2,11 @@
 #pragma once
 
 #include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
 #include <chrono>
+#include <memory>
 #include <optional>
+#include <set>
 
 #include "base/params.hpp"
 #include "head/supply.hpp"
@@ -14,6 +17,8 @@ namespace tide::head {
 
 class SlurmSupply final : public Supply, private rm::SlurmListener {
  public:
+  using Timers = std::set<std::shared_ptr<asio::steady_timer>>;
+
   // `options` tell the job and its nodes. Nodes that come later are added to `places`, which has to
   // stay.
   SlurmSupply(asio::io_context& io, const Params& params, const HeadOptions& options,
@@ -51,6 +56,7 @@ class SlurmSupply final : public Supply, private rm::SlurmListener {
   std::optional<std::chrono::steady_clock::time_point> ends_;
   std::string job_name_;
   Dvm dvm_;
+  Timers timers_;  // those that run
   rm::SlurmCommands commands_;
   rm::SlurmManager manager_;
 };
