@@ -12,6 +12,7 @@
 #include "core/actions.hpp"
 #include "core/membership.hpp"
 #include "core/roster.hpp"
+#include "sim/ask_checks.hpp"
 #include "sim/network.hpp"
 #include "sim/scenario.hpp"
 #include "sim/session_checks.hpp"
@@ -41,6 +42,7 @@ class Checks {
   void on_grow_fault(Rank rank) { excused_.insert(rank); }
   [[nodiscard]] std::uint64_t last_fault_ms() const { return last_fault_ms_; }
   [[nodiscard]] bool is_excused(Rank rank) const { return excused_.contains(rank); }
+  [[nodiscard]] std::uint64_t asked_anew() const { return asks_.asked_anew(); }
 
   // Faults are over and nothing happens any more: everything has recovered.
   void when_quiet();
@@ -89,6 +91,7 @@ class Checks {
   SizeChecks sizes_;
   TreeChecks trees_;
   SessionChecks sessions_;
+  AskChecks asks_;
   std::uint64_t events_seen_ = 0;
 };
 
