@@ -38,6 +38,16 @@ bool is_about_daemons(const core::HeadEvent& event) {
          std::holds_alternative<core::LinkDown>(event);
 }
 
+// For an owner who waited for a node himself, and ended because that was reserved: so did others.
+bool reserved_for_a_moment(const std::vector<SessionSight::News>& news) {
+  return std::ranges::any_of(news, [&news](const auto& made) {
+    return made.kind == core::EventKind::kAllocationMade &&
+           std::ranges::any_of(news, [&made](const auto& ended) {
+             return ended.kind == core::EventKind::kAllocationEnded && ended.id == made.id;
+           });
+  });
+}
+
 }  // namespace
 
 Checks::Checks(const World& world)
@@ -65,6 +75,7 @@ void Checks::on_head_step(const core::HeadEvent& event, const core::Actions& act
     const auto* before = sessions_.last();
     sessions_.take(look_at_sessions(world_.head(), event, actions, before, events_seen_),
                    world_.down_requested() || !world_.ready());
+    if (reserved_for_a_moment(sessions_.last()->news)) losses_ms_.push_back(now_ms);
   }
   asks_.take(look_at_asks(world_.head(), event, actions, asks_.askers()));
   if (world_.scenario().changes_size()) {
