@@ -21,9 +21,9 @@ namespace {
 // For commands that do not even end by SIGKILL.
 constexpr auto kLastWait = std::chrono::seconds(15);
 
-// Ours without what steers the scheduler's commands: that of the job in which we run ourselves.
-exec::Environment environment_for_commands() {
+exec::Environment environment_for(const StepLauncherConfig& config) {
   exec::Environment out = exec::current_environment();
+  if (!config.names_its_job) return out;
   const auto steering = exec::slurm_variables_that_steer(out);
   std::erase_if(out, [&steering](const std::string& entry) {
     const auto name = entry.substr(0, entry.find('='));
@@ -72,6 +72,7 @@ StepLauncherConfig step_launcher_config(const Params& params, const LauncherChoi
   config.command = {.pattern = choice.pattern,
                     .args = choice.is_slurms ? params.get_string("plm_slurm_args") : "",
                     .program = {prted, "--step"}};
+  config.names_its_job = choice.is_slurms;
   config.concurrent = static_cast<std::size_t>(params.get_int("plm_ssh_num_concurrent"));
   config.timeout_ms = params.get_duration_ms("plm_step_timeout");
   return config;
@@ -81,7 +82,7 @@ StepLauncher::StepLauncher(asio::io_context& io, StepLauncherConfig config, Laun
     : io_(io),
       config_(std::move(config)),
       handler_(handler),
-      environment_(environment_for_commands()),
+      environment_(environment_for(config_)),
       spawner_("", config_.descriptor_limit),
       shutdown_timer_(io) {}
 

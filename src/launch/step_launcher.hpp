@@ -27,6 +27,7 @@ namespace tide::launch {
 
 struct StepLauncherConfig {
   StepCommandSettings command = {};
+  bool names_its_job = false;  // so the Slurm job that we run in ourselves is not to steer it
   // Calls under way at the same time, until their daemons have joined.
   std::size_t concurrent = 128;
   bool may_lack_command = false;      // no machine needs it yet; a start without it fails then

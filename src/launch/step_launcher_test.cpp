@@ -203,13 +203,21 @@ TEST_F(StepLauncherTest, EachJobHasACommandOfItsOwn) {
 TEST_F(StepLauncherTest, TheJobThatWeRunInDoesNotSteerTheCommand) {
   ::setenv("SLURM_NTASKS", "8", 1);                // NOLINT(concurrency-mt-unsafe)
   ::setenv("SLURM_CONF", "/etc/slurm/x.conf", 1);  // NOLINT(concurrency-mt-unsafe)
-  start("env > environment; up 1; cat > input");
+  write_command("env > environment.$job; up $((job - 16)); cat > input.$job");
+  auto named = config();
+  named.names_its_job = true;
+  start(named);
+  launch({item(1, "17")});
+  ASSERT_TRUE(run_until_joined(1));
+  EXPECT_THAT(read_text(folder_.file("environment.17")), Not(HasSubstr("SLURM_NTASKS")));
+  EXPECT_THAT(read_text(folder_.file("environment.17")), HasSubstr("SLURM_CONF=/etc/slurm/x.conf"));
+  start(config());
   ::unsetenv("SLURM_NTASKS");  // NOLINT(concurrency-mt-unsafe)
   ::unsetenv("SLURM_CONF");    // NOLINT(concurrency-mt-unsafe)
-  launch(1);
-  ASSERT_TRUE(run_until_joined(1));
-  EXPECT_THAT(read_text(folder_.file("environment")), Not(HasSubstr("SLURM_NTASKS")));
-  EXPECT_THAT(read_text(folder_.file("environment")), HasSubstr("SLURM_CONF=/etc/slurm/x.conf\n"));
+  launch({item(2, "18")});
+  ASSERT_TRUE(run_until_joined(2));
+  EXPECT_THAT(read_text(folder_.file("environment.18")), HasSubstr("SLURM_NTASKS=8\n"))
+      << "a command of the user's may want to know its job";
 }
 
 TEST_F(StepLauncherTest, AMissingCommandIsTheStartsErrorUnlessNobodyNeedsIt) {
