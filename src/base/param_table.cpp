@@ -22,6 +22,8 @@ constexpr std::int64_t kMaxNodes = 100'000;
 constexpr std::int64_t kMaxSlotsPerNode = 65536;
 
 constexpr std::array<std::string_view, 1> kRadixAliases = {"rml_base_radix"};
+constexpr std::array<std::string_view, 8> kSchedulers = {"auto", "none",       "slurm", "pbs",
+                                                         "lsf",  "gridengine", "pals",  "flux"};
 constexpr std::array<std::string_view, 3> kSlotChoices = {"cores", "sockets", "hwthreads"};
 
 Status check_failpoints(std::string_view value) {
@@ -148,6 +150,11 @@ constexpr std::array kTable = {
              .default_value = "",
              .help = "Where run directories are made; empty: TMPDIR, else /tmp",
              .check = check_absolute_or_empty},
+    ParamDef{.name = "ras",
+             .type = ParamType::kChoice,
+             .default_value = "auto",
+             .help = "Scheduler whose job gives a DVM its nodes: auto, none or its name",
+             .choices = kSchedulers},
     verbosity("ras_base_verbose", "How much to log about finding and granting nodes (0-5)"),
     ParamDef{.name = "ras_slurm_args",
              .type = ParamType::kString,

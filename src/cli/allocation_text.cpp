@@ -114,6 +114,7 @@ std::string allocation_report_text(const wire::AllocationReport& report, std::ui
   if (!report.jobs().empty()) {
     text += "jobs with processes there\n  " + jobs_listed(report.jobs()) + "\n";
   }
+  if (!report.asks().empty()) text += "it is to get\n" + asks_text(report.asks());
   for (const wire::ChangeReport& change : report.changes()) {
     text += "\n" + change_report_text(change, now_ms);
   }
@@ -155,7 +156,7 @@ std::string sessions_text(const wire::StatusReply& status) {
 }
 
 std::string allocations_text(const wire::StatusReply& status) {
-  const std::string asks = asks_text(status);
+  const std::string asks = asks_text(status.asks());
   if (status.allocations().empty()) return asks.empty() ? say::no_allocations() + "\n" : asks;
   TextTable table(
       {"ALLOCATION", "KIND", "NODES", "OWNER", "OWNERS", "INHERITANCE", "LEASE", "AGE", "REQUEST"});
@@ -169,10 +170,13 @@ std::string allocations_text(const wire::StatusReply& status) {
   return table.text() + (asks.empty() ? "" : "\n" + asks);
 }
 
-std::string asks_text(const wire::StatusReply& status) {
+std::string asks_text(const google::protobuf::RepeatedPtrField<wire::PendingAsk>& asks) {
   std::string text;
-  for (const wire::PendingAsk& ask : status.asks()) {
-    text += say::not_answered_yet(one_line(ask.text()), ask.age_ms(), ask.left_ms()) + "\n";
+  for (const wire::PendingAsk& ask : asks) {
+    const std::string what = one_line(ask.text());
+    text += (ask.queued().empty() ? say::not_answered_yet(what, ask.age_ms(), ask.left_ms())
+                                  : say::queued_for(what, ask.age_ms(), one_line(ask.queued()))) +
+            "\n";
   }
   return text;
 }

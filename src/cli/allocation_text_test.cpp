@@ -54,22 +54,28 @@ wire::StatusReply with_reservations() {
   ask.set_text("2 nodes");
   ask.set_age_ms(3'000);
   ask.set_left_ms(27'000);
+  wire::PendingAsk& queued = *status.add_asks();
+  queued.set_text("v9, as request 'more'");
+  queued.set_age_ms(3'600'000);
+  queued.set_queued("Slurm job 17 is pending (Resources)\x1b");
+  queued.set_request_id("more");
   return status;
 }
 
 TEST(AllocationsText, ShowsAllOfThem) {
-  EXPECT_EQ(
-      allocations_text(with_reservations()),
-      "ALLOCATION  KIND      NODES   OWNER                 OWNERS        INHERITANCE  LEASE"
-      "                               AGE        REQUEST\n"
-      "a1          reserved  v3, v4  user                  user, job 7   none         "
-      "1 min 30 s left, warns 30 s before  2 min 5 s  ensemble\n"
-      "a2          reserved  v1      host.tool.99 (ended)  host.tool.99  child        -"
-      "                                   0 ms       -\n"
-      "a3          shared    v2      -                     -             -            -"
-      "                                   -          -\n"
-      "\n"
-      "asked for 3 s ago: 2 nodes; no resource manager has answered yet, and has 27 s left\n");
+  EXPECT_EQ(allocations_text(with_reservations()),
+            "ALLOCATION  KIND      NODES   OWNER                 OWNERS        INHERITANCE  LEASE"
+            "                               AGE        REQUEST\n"
+            "a1          reserved  v3, v4  user                  user, job 7   none         "
+            "1 min 30 s left, warns 30 s before  2 min 5 s  ensemble\n"
+            "a2          reserved  v1      host.tool.99 (ended)  host.tool.99  child        -"
+            "                                   0 ms       -\n"
+            "a3          shared    v2      -                     -             -            -"
+            "                                   -          -\n"
+            "\n"
+            "asked for 3 s ago: 2 nodes; no resource manager has answered yet, and has 27 s left\n"
+            "asked for 1 h ago: v9, as request 'more'; still waiting: Slurm job 17 is pending "
+            "(Resources)\\x1b\n");
   EXPECT_EQ(allocations_text({}), "there is no allocation\n");
 }
 

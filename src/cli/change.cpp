@@ -97,37 +97,53 @@ class Change {
     }
   }
 
+  // What the head says next of this change; nothing after a signal.
+  Result<Incoming> next_word() {
+    bool asked = false;
+    while (true) {
+      auto incoming = receive(asked ? kAnswerTimeoutMs : kQuietMs);
+      if (!incoming) return incoming;
+      if (incoming->has_value()) {
+        if ((**incoming).reply.request() == kChange) return incoming;
+        asked = false;
+        continue;
+      }
+      if (interrupted_) return incoming;
+      if (asked) return say::dvm_does_not_answer(kAnswerTimeoutMs / 1000);
+      wire::ClientRequest request;
+      request.set_request(kStillThere);
+      request.mutable_status();
+      if (const Status sent = channel_.send(request); !sent) return sent.error();
+      asked = true;
+    }
+  }
+
+  // It may be behind news of a scheduler that lets the request wait, for as long as it likes.
   Result<wire::ClientReply> first_answer() {
     const auto deadline = Clock::now() + std::chrono::milliseconds(kFirstAnswerMs);
+    bool queued = false;
     while (true) {
       const auto left =
           std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-      auto incoming = receive(left > 0 ? static_cast<std::uint32_t>(left) : 0);
+      auto incoming =
+          queued ? next_word() : receive(left > 0 ? static_cast<std::uint32_t>(left) : 0);
       if (!incoming) return incoming.error();
       if (!incoming->has_value()) return say::dvm_does_not_answer(kFirstAnswerMs / 1000);
-      if ((**incoming).reply.request() == kChange) return std::move((**incoming).reply);
+      wire::ClientReply& reply = (**incoming).reply;
+      if (reply.request() != kChange) continue;
+      if (!reply.has_change_news()) return std::move(reply);
+      complain(line_, reply.change_news().text());
+      queued = true;
     }
   }
 
   // Every phase of a change is bounded by the head; that it is there is what has to be watched.
   int see_to_its_end() {
-    bool asked = false;
     while (true) {
-      auto incoming = receive(asked ? kAnswerTimeoutMs : kQuietMs);
+      auto incoming = next_word();
       if (!incoming) return unknown(incoming.error());
-      if (!incoming->has_value()) {
-        if (interrupted_) return interrupted();
-        if (asked) return unknown(say::dvm_does_not_answer(kAnswerTimeoutMs / 1000));
-        wire::ClientRequest request;
-        request.set_request(kStillThere);
-        request.mutable_status();
-        if (const Status sent = channel_.send(request); !sent) return unknown(sent.error());
-        asked = true;
-        continue;
-      }
-      asked = false;
+      if (!incoming->has_value()) return interrupted();
       const wire::ClientReply& reply = (**incoming).reply;
-      if (reply.request() != kChange) continue;
       if (reply.has_change_news()) complain(line_, reply.change_news().text());
       if (!reply.has_change_ended()) continue;
       const wire::ChangeEnded& end = reply.change_ended();
@@ -141,7 +157,7 @@ class Change {
     return kExitRefused;
   }
 
-  // Only whoever waited has gone: what was begun goes on.
+  // Only whoever waited has gone: what was begun goes on, what was not granted is taken back.
   int interrupted() {
     return ended(exit_status_of_signal(*interrupted_), "", "",
                  say::change_goes_on(asked_.shrinks, shown_.number));

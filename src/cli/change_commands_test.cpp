@@ -110,6 +110,31 @@ TEST_F(ChangeCommands, WhoIsInterruptedHearsThatItGoesOn) {
   EXPECT_THAT(json.out, HasSubstr("the grow goes on"));
 }
 
+TEST_F(ChangeCommands, WhatASchedulerLetsWaitIsSaidUntilItIsGranted) {
+  const Outcome outcome =
+      run({"tide", "grow", "--count", "1"},
+          {news("waiting for 1 node: job 17 is pending (Priority)"),
+           news("waiting for 1 node: job 17 is pending (Resources)"), begun({"v3"})});
+  EXPECT_EQ(outcome.status, kExitSuccess);
+  EXPECT_EQ(outcome.out, "growing by 1 node: v3 (allocation a1)\n");
+  EXPECT_EQ(outcome.err,
+            "tide grow: waiting for 1 node: job 17 is pending (Priority)\n"
+            "tide grow: waiting for 1 node: job 17 is pending (Resources)\n");
+  const Outcome refused =
+      run({"tide", "alloc", "new", "--count", "1", "--wait"},
+          {news("waiting for 1 node: job 17 is pending"), error(ErrorCode::kUnavailable, "no")});
+  EXPECT_EQ(refused.status, kExitRefused);
+  EXPECT_THAT(refused.err, HasSubstr("is pending\ntide alloc: no"));
+}
+
+TEST_F(ChangeCommands, WhoIsInterruptedBeforeTheGrantHearsThatNothingIsAskedForAnyMore) {
+  const Outcome outcome = run({"tide", "grow", "--count", "1"},
+                              {news("waiting for 1 node: job 17 is pending")}, SIGINT);
+  EXPECT_EQ(outcome.status, exit_status_of_signal(SIGINT));
+  EXPECT_THAT(outcome.err, HasSubstr("pending\ntide grow: interrupted; what was not granted yet"));
+  EXPECT_EQ(outcome.out, "");
+}
+
 TEST_F(ChangeCommands, ATimeGoesWithTheRequestAndTheLeaseIsTold) {
   auto leased = begun({"v3"});
   leased.mutable_change_begun()->set_lease_ms(300'000);

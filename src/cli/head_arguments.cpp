@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "hosts/hostfile.hpp"
-#include "say/checking.hpp"
 #include "say/hosts.hpp"
 
 namespace tide::cli {
@@ -93,10 +92,6 @@ Status check_hosts(const CommandLine& line) {
   const bool names_machines = line.command == Command::kUp || line.command == Command::kCheck ||
                               line.command == Command::kOneShot;
   if (!names_machines) return ok_status();
-  if (line.command == Command::kCheck && !line.has(Option::kHost) && !line.has(Option::kHostfile) &&
-      !line.has(Option::kDefaultHostfile)) {
-    return say::check_needs_hosts();
-  }
   const bool chooses_nodes = line.command == Command::kOneShot;
   for (const AppWords& words : line.apps) {
     for (const GivenOption& given : words.options) {

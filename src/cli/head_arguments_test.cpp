@@ -55,7 +55,7 @@ TEST(HeadArguments, ACheckTakesTheHostsAndWaysOfAStart) {
                    argv);
   EXPECT_THAT(argv, ElementsAre("--host", "a", "--prefix", "/opt/t", "--noprefix", "--launch-agent",
                                 "x y", "--prtemca", "p", "v"));
-  EXPECT_THAT(trouble(Command::kCheck, {}), HasSubstr("a check needs hosts"));
+  EXPECT_THAT(trouble(Command::kCheck, {}), IsEmpty()) << "a scheduler may have granted some";
   EXPECT_THAT(trouble(Command::kCheck, {"--default-hostfile", "F"}), IsEmpty());
   EXPECT_THAT(trouble(Command::kCheck, {"--host", "a,,b"}), HasSubstr("--host, column 3"));
 }

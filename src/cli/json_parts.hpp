@@ -22,5 +22,6 @@ nlohmann::ordered_json names_array(const Names& names) {
 nlohmann::ordered_json job_object(const wire::JobStatus& job);
 nlohmann::ordered_json campaign_object(const wire::CampaignStatus& campaign);
 nlohmann::ordered_json allocation_object(const wire::AllocationStatus& allocation);
+nlohmann::ordered_json asks_array(const google::protobuf::RepeatedPtrField<wire::PendingAsk>& asks);
 
 }  // namespace tide::cli

@@ -63,14 +63,6 @@ Json allocations_array(const wire::StatusReply& status) {
   return list;
 }
 
-Json asks_array(const wire::StatusReply& status) {
-  Json list = Json::array();
-  for (const wire::PendingAsk& ask : status.asks()) {
-    list.push_back({{"text", ask.text()}, {"age_ms", ask.age_ms()}, {"left_ms", ask.left_ms()}});
-  }
-  return list;
-}
-
 Json jobs_array(const wire::StatusReply& status) {
   Json jobs = Json::array();
   for (const wire::JobStatus& job : status.jobs()) {
@@ -133,6 +125,18 @@ Json allocation_object(const wire::AllocationStatus& one) {
   return object;
 }
 
+Json asks_array(const google::protobuf::RepeatedPtrField<wire::PendingAsk>& asks) {
+  Json list = Json::array();
+  for (const wire::PendingAsk& ask : asks) {
+    list.push_back({{"text", ask.text()},
+                    {"age_ms", ask.age_ms()},
+                    {"left_ms", ask.queued().empty() ? Json(ask.left_ms()) : Json(nullptr)},
+                    {"queued", word_or_null(ask.queued())},
+                    {"request_id", word_or_null(ask.request_id())}});
+  }
+  return list;
+}
+
 std::string status_json(const wire::StatusReply& status) {
   Json counters = Json::object();
   for (const wire::CounterValue& counter : status.counters()) {
@@ -142,7 +146,7 @@ std::string status_json(const wire::StatusReply& status) {
                         {"nodes", nodes_array(status)},
                         {"jobs", jobs_array(status)},
                         {"allocations", allocations_array(status)},
-                        {"asks", asks_array(status)},
+                        {"asks", asks_array(status.asks())},
                         {"campaigns", campaigns_array(status)},
                         {"counters", std::move(counters)}});
 }
@@ -163,7 +167,8 @@ std::string change_json(const ShownChange& change) {
 }
 
 std::string allocations_json(const wire::StatusReply& status) {
-  return json_document({{"allocations", allocations_array(status)}, {"asks", asks_array(status)}});
+  return json_document(
+      {{"allocations", allocations_array(status)}, {"asks", asks_array(status.asks())}});
 }
 
 std::string jobs_json(const wire::StatusReply& status) {

@@ -40,7 +40,9 @@ TEST(StatusJson, KeepsItsShape) {
     "radix": 64,
     "serial": 7,
     "span": 2,
-    "elastic": false
+    "elastic": false,
+    "source": null,
+    "source_left_ms": 0
   },
   "nodes": [
     {
@@ -123,12 +125,21 @@ TEST(StatusJson, ShowsLeases) {
   leased.mutable_lease()->set_warn_ms(5);
   status.add_allocations()->set_name("a2");
   status.add_asks()->set_text("2 nodes");
+  status.mutable_asks(0)->set_left_ms(9);
+  status.add_asks()->set_queued("job 17 is pending");
+  status.mutable_asks(1)->set_request_id("more");
   const auto json = nlohmann::json::parse(status_json(status));
   EXPECT_EQ(json["allocations"][0]["lease"]["left_ms"], 7);
   EXPECT_EQ(json["allocations"][0]["lease"]["warned"], false);
   EXPECT_EQ(json["allocations"][0]["managers"][0], "pool");
   EXPECT_TRUE(json["allocations"][1]["lease"].is_null());
   EXPECT_EQ(json["asks"][0]["text"], "2 nodes");
+  EXPECT_EQ(json["asks"][0]["left_ms"], 9);
+  EXPECT_TRUE(json["asks"][0]["queued"].is_null());
+  EXPECT_TRUE(json["asks"][0]["request_id"].is_null());
+  EXPECT_TRUE(json["asks"][1]["left_ms"].is_null()) << "a scheduler may take as long as it likes";
+  EXPECT_EQ(json["asks"][1]["queued"], "job 17 is pending");
+  EXPECT_EQ(json["asks"][1]["request_id"], "more");
 }
 
 TEST(JobsJson, ExitStatusIsNullWhileRunning) {

@@ -90,7 +90,7 @@ std::string status_text(const wire::StatusReply& status) {
   }
   if (nodes > 0) text += "\n" + nodes_text(status);
   if (const std::string some = sessions_text(status); !some.empty()) text += "\n" + some;
-  if (const std::string asks = asks_text(status); !asks.empty()) text += "\n" + asks;
+  if (const std::string asks = asks_text(status.asks()); !asks.empty()) text += "\n" + asks;
   if (!status.campaigns().empty()) text += "\n" + campaigns_text(status);
   if (running > 0) text += "\n" + jobs_text(status, false);
   return text;

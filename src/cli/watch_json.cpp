@@ -101,6 +101,7 @@ std::string explain_json(const wire::ExplainReply& reply) {
                           {"reserves", names_array(reply.allocation().reserves())},
                           {"leaving", std::move(leaving)},
                           {"jobs", std::move(jobs)},
+                          {"asks", asks_array(reply.allocation().asks())},
                           {"changes", std::move(changes)},
                           {"now_ms", now_ms}});
   }

@@ -172,8 +172,8 @@ struct LaunchTarget {
 struct LaunchDaemons {  // each answered by DaemonStarted or DaemonLaunchFailed; by daemons, too
   std::vector<LaunchTarget> targets;
 };
-// So many nodes, or these; answered by NodesGranted or NodesRefused, where a scheduler lets it wait
-// by NodesQueued before.
+// So many nodes, or these. Answered by NodesGranted or NodesRefused, unless CancelAsk comes first;
+// where a scheduler lets it wait by NodesQueued before.
 struct AskForNodes {
   std::uint32_t ask = 0;
   std::uint32_t count = 0;
@@ -189,7 +189,8 @@ struct AskForTime {
   std::uint32_t time_ms = 0;
   std::vector<std::string> nodes{};  // that are to stay longer
 };
-// Nobody waits for the answer to AskForNodes any more; none may come after this.
+// Nobody waits for the answer to AskForNodes or AskForTime any more. Nodes that were granted
+// meanwhile go back at once.
 struct CancelAsk {
   std::uint32_t ask = 0;
 };

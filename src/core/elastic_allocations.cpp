@@ -137,6 +137,7 @@ void ElasticDesk::make_allocation(const ChangeAsker& asker, const Actor& actor,
   Ask ask;
   ask.asker = asker;
   ask.nspace = actor.nspace;
+  ask.of_user = actor.by_tool;
   ask.request_id = request.request_id();
   // row:R21 what a scheduler gives to nobody is everybody's
   const bool pushes = actor.owns_all && request.target().empty();
@@ -185,6 +186,7 @@ void ElasticDesk::extend_allocation(const ChangeAsker& asker, const Actor& actor
   ask.terms = terms_in(request, asker);
   if (actor.owns_all) ask.trigger = Trigger::kPush;
   ask.nspace = actor.nspace;
+  ask.of_user = actor.by_tool;
   ask.request_id = request.request_id();
   auto wanted = nodes_in(request);
   if (by_nodes) {
@@ -244,12 +246,12 @@ void ElasticDesk::take_back_request(const ChangeAsker& asker, const Actor& actor
   const auto& name = request.request_id();
   if (name.empty()) return refuse(asker, say::cancel_of_what());
   const auto found = std::ranges::find_if(asks_, [&](const auto& entry) {
-    return entry.second.nspace == actor.nspace && entry.second.request_id == name;
+    const Ask& ask = entry.second;
+    const bool own = ask.nspace == actor.nspace || (actor.by_command && ask.of_user);
+    return own && ask.request_id == name;
   });
   if (found == asks_.end()) return refuse(asker, say::no_request_to_cancel(name));
-  timers_.cancel(TimerKind::kGrant, found->first);
-  refuse(found->second.asker, say::request_was_cancelled(name));
-  asks_.erase(found);
+  take_back(found->first, say::request_was_cancelled(name));
   answer_begun({.asker = asker}, true);
 }
 
@@ -314,38 +316,28 @@ void ElasticDesk::send(const PmixAsker& asker, wire::EventNotice notice) {
 
 // ---- those who are gone ----
 
-// What is not granted yet is not wanted any more; what has begun goes on, and nobody is told.
 template <class Meant>
-void ElasticDesk::forget_askers(const Meant& meant) {
-  std::erase_if(asks_, [&](const auto& entry) {
-    const auto& asker = entry.second.asker.pmix;
-    if (!asker || !meant(*asker)) return false;
-    timers_.cancel(TimerKind::kGrant, entry.first);
-    return true;
-  });
-  for (auto& [id, campaign] : campaigns_) {
-    auto& asker = campaign.asker.pmix;
-    if (asker && meant(*asker)) asker.reset();
-  }
+void ElasticDesk::forget_pmix(const Meant& meant) {
+  forget([&](const ChangeAsker& asker) { return asker.pmix && meant(*asker.pmix); });
   sessions_.forget_to_warn(meant);
 }
 
 void ElasticDesk::cancel_allocation(const Requester& from) {
-  forget_askers([&](const PmixAsker& asker) { return asker.from == from; });
+  forget_pmix([&](const PmixAsker& asker) { return asker.from == from; });
 }
 
 void ElasticDesk::on_proc_gone(const wire::ProcName& proc) {
-  forget_askers([&](const PmixAsker& asker) { return id_of(asker.who) == id_of(proc); });
+  forget_pmix([&](const PmixAsker& asker) { return id_of(asker.who) == id_of(proc); });
 }
 
 void ElasticDesk::on_nspace_gone(const std::string& nspace) {
-  forget_askers([&](const PmixAsker& asker) { return asker.who.nspace() == nspace; });
+  forget_pmix([&](const PmixAsker& asker) { return asker.who.nspace() == nspace; });
   for (auto& id : sessions_.on_gone(nspace)) disowned_.push_back(std::move(id));
 }
 
 // row:C4
 void ElasticDesk::on_daemon_gone(Rank daemon) {
-  forget_askers([&](const PmixAsker& asker) { return asker.from.daemon == daemon; });
+  forget_pmix([&](const PmixAsker& asker) { return asker.from.daemon == daemon; });
 }
 
 }  // namespace tide::core

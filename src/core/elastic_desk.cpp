@@ -1,5 +1,6 @@
-// Requests, grows and answers; shrinks are in elastic_shrink.cpp, what processes and tools ask in
-// elastic_allocations.cpp, what is seen in elastic_watching.cpp.
+// Grows and answers; what is asked of resource managers is in elastic_asks.cpp, shrinks are in
+// elastic_shrink.cpp, what processes and tools ask in elastic_allocations.cpp, what is seen in
+// elastic_watching.cpp.
 #include "core/elastic_desk.hpp"
 
 #include <fmt/format.h>
@@ -23,11 +24,6 @@ std::vector<std::string> names_of(const std::vector<NodeRequest>& nodes) {
   std::vector<std::string> out;
   for (const auto& node : nodes) out.push_back(node.name);
   return out;
-}
-
-// Of nodes that clients ask for, or nobody.
-Allocation everybodys() {
-  return {.shared = true};
 }
 
 }  // namespace
@@ -82,18 +78,10 @@ void ElasticDesk::answer_begun(const Campaign& campaign, bool complete) {
   reply(campaign.asker, std::move(out));
 }
 
-void ElasticDesk::tell(const Campaign& campaign, std::string text) {
+void ElasticDesk::tell(const ChangeAsker& asker, std::string text) {
   wire::ClientReply out;
   out.mutable_change_news()->set_text(std::move(text));
-  reply(campaign.asker, std::move(out));
-}
-
-void ElasticDesk::client_gone(ClientId client) {
-  const auto forget = [client](ChangeAsker& asker) {
-    if (asker.client == client) asker.client.reset();
-  };
-  for (auto& [number, ask] : asks_) forget(ask.asker);
-  for (auto& [id, campaign] : campaigns_) forget(campaign.asker);
+  reply(asker, std::move(out));
 }
 
 Status ElasticDesk::may_act() const {
@@ -116,7 +104,8 @@ CampaignId ElasticDesk::open(Campaign campaign) {
   campaign.number = id.value();
   campaign.began_ms = now_ms_;
   const bool shrinks = campaign.kind == CampaignKind::kShrink;
-  const auto what = say::change_words(shrinks, id.value(), campaign.nodes);
+  auto what = say::change_words(shrinks, id.value(), campaign.nodes);
+  if (!campaign.reason.empty()) what = say::change_because(what, campaign.reason);
   notes_.add(Subsystem::kRas, 1, "begun: {}", what);
   events_.add_of_dvm(shrinks ? EventKind::kShrinkBegun : EventKind::kGrowBegun, what);
   // row:E1 else nobody is held but who asked
@@ -143,94 +132,6 @@ void ElasticDesk::enter(CampaignId id, Campaign& campaign, Phase phase, std::uin
 }
 
 // ---- grow ----
-
-void ElasticDesk::grow(const ChangeAsker& asker, const wire::GrowRequest& request) {
-  if (const auto may = may_change(); !may) return refuse(asker, may.error());
-  Ask ask;
-  ask.asker = asker;
-  if (!request.extend().empty()) return extend(std::move(ask), request);
-  ask_for_nodes(std::move(ask), request);
-}
-
-void ElasticDesk::ask_for_nodes(Ask pending, const wire::GrowRequest& request) {
-  const ChangeAsker& asker = pending.asker;
-  Destination& to = pending.to;
-  if ((request.count() == 0) == request.hosts().empty()) {
-    return refuse(asker, say::change_by_what(false));
-  }
-  AskForNodes ask{.ask = last_ask_ + 1,
-                  .count = request.count(),
-                  .hosts = {},
-                  .wish = {request.time_ms(), request.warn_ms()}};
-  for (const auto& host : request.hosts()) {
-    if (host.kind() != wire::HostRequest::NAME || host.excluded()) {
-      return refuse(asker, say::only_plain_host_names(host.text()));
-    }
-    const Node* node = roster_.find(host.node());
-    if (node == nullptr) {
-      ask.hosts.push_back(host);
-    } else if (node->state >= NodeState::kLeaving) {
-      return refuse(asker, say::node_is_leaving(node->name));
-    } else {
-      if (std::ranges::find(to.there, node->name) == to.there.end()) {
-        to.there.push_back(node->name);
-      }
-      if (node->state < NodeState::kUp) to.awaited.insert(node->rank);
-    }
-  }
-  if (request.time_ms() > 0 && !to.there.empty()) {
-    return refuse(asker, say::lease_of_what_is_there(to.there.front()));
-  }
-  const auto joins = sessions_.may_join(to.there, to.allocation.value_or(everybodys()));
-  if (!joins) return refuse(asker, joins.error());
-  if (request.count() == 0 && ask.hosts.empty()) {
-    return begin_grow(asker, {.trigger = pending.trigger}, to);
-  }
-  if (const auto may = may_change(); !may) return refuse(asker, may.error());
-  std::vector<std::string> names;
-  for (const auto& host : ask.hosts) names.push_back(host.node());
-  pending.words = say::nodes_asked_for(ask.count, names);
-  begin_ask(std::move(pending));
-  out_.emplace_back(std::move(ask));
-}
-
-void ElasticDesk::begin_ask(Ask ask) {
-  ask.asked_ms = now_ms_;
-  if (!ask.request_id.empty()) ask.words = say::asked_by_name(ask.words, ask.request_id);
-  asks_.emplace(++last_ask_, std::move(ask));
-  out_.emplace_back(timers_.arm(TimerKind::kGrant, config_.grant_timeout_ms, last_ask_));
-}
-
-void ElasticDesk::handle(const NodesRefused& event) {
-  const auto ask = asks_.extract(event.ask);
-  if (ask.empty()) return;
-  timers_.cancel(TimerKind::kGrant, event.ask);
-  refuse(ask.mapped().asker, event.error);
-}
-
-// A scheduler may take as long as it likes.
-void ElasticDesk::handle(const NodesQueued& event) {
-  const auto found = asks_.find(event.ask);
-  if (found == asks_.end()) return;
-  timers_.cancel(TimerKind::kGrant, event.ask);
-  found->second.queued = event.text;
-}
-
-void ElasticDesk::handle(const NodesGranted& event) {
-  auto ask = asks_.extract(event.ask);
-  timers_.cancel(TimerKind::kGrant, event.ask);
-  if (ask.empty() || ending_) {  // too late: nobody waits for them
-    give_back_at_once(event.nodes);
-    return;
-  }
-  const ChangeAsker& asker = ask.mapped().asker;
-  if (asker.job && jobs_.waiting_for_nodes(*asker.job) == nullptr) {  // it has ended meanwhile
-    give_back_at_once(event.nodes);
-  } else {
-    begin_grow(asker, {event.nodes, event.lease, ask.mapped().trigger, event.cut_by},
-               ask.mapped().to);
-  }
-}
 
 void ElasticDesk::handle(const NodesPushed& event) {
   if (const auto may = may_change(); !may) {
@@ -365,7 +266,7 @@ void ElasticDesk::on_node_reported(CampaignId id, const Node& node) {
   if (found == campaigns_.end()) return;
   Campaign& campaign = found->second;
   ++campaign.reports;
-  tell(campaign, say::node_reported(node.name, campaign.reports, campaign.nodes.size()));
+  tell(campaign.asker, say::node_reported(node.name, campaign.reports, campaign.nodes.size()));
   if (!roster_.all_reported(id)) return;
   const auto until_ms = campaign.until_ms;  // the same for both
   go(id, campaign, Phase::kWiring);
@@ -459,9 +360,7 @@ void ElasticDesk::end(CampaignId id) {
 
 bool ElasticDesk::handle_timer(TimerKind kind, std::uint32_t subject) {
   if (kind == TimerKind::kGrant) {
-    if (const auto ask = asks_.extract(subject); !ask.empty()) {
-      refuse(ask.mapped().asker, say::no_resource_manager_answered(config_.grant_timeout_ms));
-    }
+    take_back(subject, say::no_resource_manager_answered(config_.grant_timeout_ms));
     return true;
   }
   if (kind == TimerKind::kLease) {
@@ -476,9 +375,7 @@ bool ElasticDesk::handle_timer(TimerKind kind, std::uint32_t subject) {
 
 void ElasticDesk::end_all(const std::string& reason) {
   if (std::exchange(ending_, true)) return;
-  for (const auto& [number, ask] : std::exchange(asks_, {})) {
-    refuse(ask.asker, say::dvm_changes_no_more());
-  }
+  take_back_if([](const Ask&) { return say::dvm_changes_no_more(); });
   for (const auto& [rank, node] : roster_.nodes()) {
     if (!node.manager.empty()) owed_.emplace(node.name, node.manager);
   }

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -113,6 +114,8 @@ class ElasticDesk : public AllocationServices {
   void describe(wire::StatusReply& out, std::uint64_t now_ms) const;
   // What these are waiting for, for somebody who waits for them.
   void explain(const std::vector<CampaignId>& ids, wire::ExplainReply& out) const;
+  // Why a job that asked for nodes has not got them, if a scheduler lets it wait.
+  void explain(JobId job, wire::ExplainReply& out) const;
   // All that is known of a change, under way or one of the last that have ended, or of nodes that
   // came together.
   [[nodiscard]] Result<wire::ChangeReport> explain_change(std::uint32_t number) const;
@@ -188,7 +191,8 @@ class ElasticDesk : public AllocationServices {
     bool founds = false;     // grow: of a new allocation, which is nothing if it fails
     std::set<Rank> taken{};  // grow: out of the default session, until it fails
     std::optional<AllocationTerms> terms_before{};  // grow: of what it extends, if it fails
-    std::string ends{};  // shrink: the allocation that is over when it is done
+    std::string ends{};    // shrink: the allocation that is over when it is done
+    std::string reason{};  // … as the resource manager has given it that takes back
     Trigger trigger = Trigger::kRequest;
     Owners owners{};                     // of the nodes that go back at its end
     std::set<std::string> unanswered{};  // resource managers that were offered their share
@@ -209,15 +213,18 @@ class ElasticDesk : public AllocationServices {
     std::string nspace{};      // whose request it is
     std::string request_id{};  // … by its own name
     std::string words{};       // what is asked for
+    bool of_user = false;      // a tool or command asks, which no job has to do with
     std::uint64_t asked_ms = 0;
-    std::string
-        queued{};  // what it waits for at a scheduler, which has no limit; empty: it does not
+    std::vector<std::string> names{};  // nodes that are named in it and are not there
+    wire::GrowRequest request{};       // … for nodes, unless a job asks
+    std::string queued{};  // what a scheduler lets it wait for, without limit; empty: not queued
   };
   // Who is released.
   struct Choice {
     std::set<Rank> ranks{};
     std::string ends{};      // the allocation that is over with it; empty: none
     std::set<Rank> stays{};  // reserved nodes that go back to the default session
+    std::string reason{};    // for people, from whoever wants them; empty: none is given
   };
   // That of an allocation whose nodes may stay for a time only.
   struct HeldLease {
@@ -241,12 +248,29 @@ class ElasticDesk : public AllocationServices {
   [[nodiscard]] Status may_change() const;
   void refuse(const ChangeAsker& asker, const Error& why);
   void reply(const ChangeAsker& asker, wire::ClientReply reply);
-  void tell(const Campaign& campaign, std::string text);
+  void tell(const ChangeAsker& asker, std::string text);
   void answer_begun(const Campaign& campaign, bool complete);
+
+  // ---- requests to resource managers ----
   // Of whoever may act.
   void ask_for_nodes(Ask ask, const wire::GrowRequest& request);
   [[nodiscard]] Status may_still_join(const Destination& to) const;
   void begin_ask(Ask ask);
+  void refuse_ask(const Ask& ask, const Error& why);
+  void take_back(std::uint32_t ask, const Error& why);
+  // Those of which this says why they are not wanted.
+  void take_back_if(const std::function<Status(const Ask&)>& wanted);
+  [[nodiscard]] Status is_wanted(const Ask& ask) const;
+  void ask_anew_for_the_rest();
+  void see_to_asks();
+  // Whoever is meant has gone.
+  void forget(const std::function<bool(const ChangeAsker&)>& meant);
+  void describe(const Ask& ask, std::uint64_t now_ms, wire::PendingAsk& out) const;
+  // Whether one of the nodes is named in both.
+  static bool overlap(const Ask& ask, const wire::JobSpec& spec);
+  // Of nodes that clients ask for, or nobody.
+  static Allocation everybodys() { return {.shared = true}; }
+
   void begin_grow(const ChangeAsker& asker, Arrival arrival, const Destination& to);
   void release(const ChangeAsker& asker, const Actor& actor, const wire::ShrinkRequest& request,
                Trigger trigger);
@@ -276,6 +300,7 @@ class ElasticDesk : public AllocationServices {
   void end_the_disowned();
   void end_disowned(const Allocation& allocation);
   void end_those_of_ended_allocations();
+  void fail_unstarted(const std::function<bool(const NodeRequest&)>& meant, const std::string& why);
   void answer_allocation(const PmixAsker& asker, const std::string& allocation, bool complete);
   void tell_of_end(const PmixAsker& asker, const Campaign& campaign, const std::string& text);
   [[nodiscard]] static wire::EventNotice notice_to(const PmixAsker& asker, std::int32_t code,
@@ -283,7 +308,7 @@ class ElasticDesk : public AllocationServices {
                                                    const std::string& request_id);
   void send(const PmixAsker& asker, wire::EventNotice notice);
   template <class Meant>
-  void forget_askers(const Meant& meant);
+  void forget_pmix(const Meant& meant);
   [[nodiscard]] bool may_release(const Actor& actor, const Node& node) const;
 
   [[nodiscard]] Result<Choice> choose(const Actor& actor, const wire::ShrinkRequest& request) const;
@@ -321,6 +346,9 @@ class ElasticDesk : public AllocationServices {
   // Nothing if no manager granted less than was asked for.
   static std::optional<wire::LeaseCut> cut_of(std::uint32_t granted_ms, const std::string& manager);
   void arm_lease(const HeldLease& lease);
+  void lift_lease(const std::string& allocation);
+  void move_lease(const std::string& allocation, const LeaseMoved& event);
+  [[nodiscard]] Status may_be_prolonged(const std::string& allocation) const;
   void on_lease_timer(std::uint32_t number);
   void warn(const std::string& allocation, HeldLease& lease);
   void send_warning(const PmixAsker& asker, const Allocation& allocation, std::uint32_t left_s);

@@ -1,5 +1,6 @@
 // Allocations that are over because those who own them are gone, and what is said to those who
 // asked to be told before.
+#include <algorithm>
 #include <utility>
 
 #include "core/elastic_desk.hpp"
@@ -30,18 +31,29 @@ void ElasticDesk::end_disowned(const Allocation& allocation) {
 // Nodes of a grow that waits for another one are started for nobody when what they were for is
 // over.
 void ElasticDesk::end_those_of_ended_allocations() {
+  std::set<std::string> over;
+  for (const auto& [id, campaign] : campaigns_) {
+    if (campaign.to_start.empty()) continue;
+    const auto& session = campaign.to_start.front().session;
+    if (!session.empty() && sessions_.resolve(session) == nullptr) over.insert(session);
+  }
+  for (const auto& session : over) {
+    fail_unstarted([&session](const NodeRequest& node) { return node.session == session; },
+                   say::allocation_has_ended(session).message);
+  }
+}
+
+// Grows that wait for another one, and have one of these nodes to start then.
+void ElasticDesk::fail_unstarted(const std::function<bool(const NodeRequest&)>& meant,
+                                 const std::string& why) {
   std::vector<CampaignId> grows;
   for (const auto& [id, campaign] : campaigns_) {
     const bool waits = campaign.kind == CampaignKind::kGrow && campaign.phase == Phase::kWaiting;
-    const bool is_for_one =
-        !campaign.to_start.empty() && !campaign.to_start.front().session.empty();
-    if (!waits || !is_for_one) continue;
-    if (sessions_.resolve(campaign.to_start.front().session) == nullptr) grows.push_back(id);
+    if (waits && std::ranges::any_of(campaign.to_start, meant)) grows.push_back(id);
   }
   for (const CampaignId id : grows) {
     Campaign& campaign = campaigns_.at(id);
-    const auto text = say::allocation_has_ended(campaign.allocation).message;
-    fail_grow(id, campaign, {ChangeFailure::kResources, say::grow_failed(text)}, text);
+    fail_grow(id, campaign, {ChangeFailure::kResources, say::grow_failed(why)}, why);
     give_back(id, campaign);
   }
 }

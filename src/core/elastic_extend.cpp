@@ -1,5 +1,6 @@
 // Jobs that ask for nodes: --add-host, --add-hostfile, --activate. The DVM is extended for them
 // whether it is elastic or not; where it is not, nobody else is held up meanwhile.
+#include <algorithm>
 #include <utility>
 
 #include "core/elastic_desk.hpp"
@@ -18,14 +19,29 @@ void ElasticDesk::extend_for(JobId job) {
   extensions_.push_back(job);
 }
 
-// Whoever asks next sees in the roster what those before have got.
+// Whoever asks next sees in the roster what those before have got. What a scheduler lets wait
+// keeps only those waiting that name one of the same nodes.
 void ElasticDesk::ask_for_jobs() {
-  while (asks_.empty() && !extensions_.empty()) {
-    const JobId job = extensions_.front();
-    extensions_.pop_front();
+  for (const JobId job : std::exchange(extensions_, {})) {
     const wire::JobSpec* spec = jobs_.waiting_for_nodes(job);
-    if (spec != nullptr) ask_for(job, *spec);
+    if (spec == nullptr) continue;
+    const bool waits = std::ranges::any_of(asks_, [&](const auto& entry) {
+      return entry.second.queued.empty() || overlap(entry.second, *spec);
+    });
+    if (waits) {
+      extensions_.push_back(job);
+    } else {
+      ask_for(job, *spec);
+    }
   }
+}
+
+bool ElasticDesk::overlap(const Ask& ask, const wire::JobSpec& spec) {
+  const auto named = [&ask](const wire::HostRequest& host) {
+    return std::ranges::find(ask.names, host.node()) != ask.names.end();
+  };
+  return std::ranges::any_of(spec.add_hosts(), named) ||
+         std::ranges::any_of(spec.activate().hosts(), named);
 }
 
 // Those that the DVM neither has nor gets; an error if one of them can't be had.
@@ -57,13 +73,13 @@ void ElasticDesk::ask_for(JobId job, const wire::JobSpec& spec) {
   if (needs_none && spec.activate().count() == 0 && !spec.activate().all()) {
     return answer_job(job, std::nullopt);
   }
-  std::vector<std::string> names;
-  for (const auto& host : *hosts) names.push_back(host.node());
-  for (const auto& host : *listed) names.push_back(host.node());
   Ask pending;
   pending.asker = asker;
-  pending.words = spec.activate().all() ? say::all_nodes_asked_for()
-                                        : say::nodes_asked_for(spec.activate().count(), names);
+  for (const auto& host : *hosts) pending.names.push_back(host.node());
+  for (const auto& host : *listed) pending.names.push_back(host.node());
+  pending.words = spec.activate().all()
+                      ? say::all_nodes_asked_for()
+                      : say::nodes_asked_for(spec.activate().count(), pending.names);
   begin_ask(std::move(pending));
   out_.emplace_back(AskForNodes{.ask = last_ask_,
                                 .count = spec.activate().count(),

@@ -178,13 +178,16 @@ TEST_P(Extending, NodesForAJobThatDoesNotWaitAnyMoreGoBack) {
   ElasticRig rig(1, elastic());
   rig.submit(kUser, adding({"v2"}));
   rig.submit(kOther, adding({"v3"}));
-  rig.on(ClientGone{ClientId(kUser)});
-  const auto late = grant_last(rig);
+  const auto asked = all_of<AskForNodes>(rig.seen).at(0).ask;
+  const auto gone = rig.on(ClientGone{ClientId(kUser)});
+  ASSERT_EQ(all_of<CancelAsk>(gone).size(), 1U);
+  EXPECT_EQ(all_of<CancelAsk>(gone)[0].ask, asked);
+  ASSERT_EQ(all_of<AskForNodes>(gone).size(), 1U) << "now the next";
+  EXPECT_EQ(all_of<AskForNodes>(gone)[0].hosts.at(0).node(), "v3");
+  const auto late = rig.grant(asked, 1);
   ASSERT_EQ(all_of<ReturnNodes>(late).size(), 1U);
   EXPECT_THAT(all_of<ReturnNodes>(late)[0].nodes, ElementsAre("v2"));
   EXPECT_THAT(all_of<LaunchDaemons>(late), IsEmpty());
-  ASSERT_EQ(all_of<AskForNodes>(late).size(), 1U) << "now the next";
-  EXPECT_EQ(all_of<AskForNodes>(late)[0].hosts.at(0).node(), "v3");
 }
 
 TEST_P(Extending, AJobThatGetsNoNodesSaysWhy) {

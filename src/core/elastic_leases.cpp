@@ -39,15 +39,56 @@ std::optional<wire::LeaseCut> ElasticDesk::cut_of(std::uint32_t granted_ms,
   return out;
 }
 
+// row:E17 those of an allocation stay or go together, whichever of them are named
 void ElasticDesk::handle(const LeaseMoved& event) {
+  if (ending_) return;
+  std::set<std::string> allocations;
   for (const auto& name : event.nodes) {
     const Node* node = roster_.find(name);
-    if (node == nullptr) continue;
-    const auto lease = leases_.find(node->allocation);
-    if (lease == leases_.end() || event.time_ms == 0) continue;
-    lease->second.ends_ms = now_ms_ + event.time_ms;
-    arm_lease(lease->second);
+    if (node != nullptr && node->state < NodeState::kLeaving) allocations.insert(node->allocation);
+    for (const auto& [id, campaign] : campaigns_) {  // granted, and not begun to start
+      const bool unstarted =
+          std::ranges::find(campaign.to_start, name, &NodeRequest::name) != campaign.to_start.end();
+      if (unstarted) allocations.insert(campaign.allocation);
+    }
   }
+  allocations.erase("");  // what the DVM was started with has no lease
+  for (const auto& allocation : allocations) {
+    if (event.time_ms == 0) {
+      lift_lease(allocation);
+    } else {
+      move_lease(allocation, event);
+    }
+  }
+}
+
+void ElasticDesk::lift_lease(const std::string& allocation) {
+  const auto found = leases_.find(allocation);
+  if (found == leases_.end()) return;
+  timers_.cancel(TimerKind::kLease, found->second.number);
+  leases_.erase(found);
+  events_.add_of_dvm(EventKind::kLeaseMoved, say::lease_lifted(allocation));
+}
+
+void ElasticDesk::move_lease(const std::string& allocation, const LeaseMoved& event) {
+  // Schedulers count in seconds: within one of these it is the same end, said again.
+  constexpr std::uint64_t kSameMs = 1'000;
+  const auto found = leases_.find(allocation);
+  const auto ends_ms = now_ms_ + event.time_ms;
+  if (found == leases_.end()) {
+    begin_lease(allocation, {event.time_ms, event.warn_ms});
+  } else {
+    auto& lease = found->second;
+    const auto by_ms = std::max(ends_ms, lease.ends_ms) - std::min(ends_ms, lease.ends_ms);
+    if (by_ms < kSameMs) return;
+    lease.ends_ms = ends_ms;
+    lease.warned = lease.warned && ends_ms <= now_ms_ + lease.warn_ms;
+  }
+  const auto moved = leases_.find(allocation);
+  if (moved == leases_.end()) return;  // not elastic
+  // Else it is looked at when its first node begins to start.
+  if (!staying(allocation).empty()) arm_lease(moved->second);
+  events_.add_of_dvm(EventKind::kLeaseMoved, say::lease_moved(allocation, event.time_ms));
 }
 
 // Of these nodes those that do not leave already.
@@ -129,7 +170,14 @@ void ElasticDesk::extend(Ask pending, const wire::GrowRequest& request) {
   pending.warn_ms = request.warn_ms();
   pending.words = say::time_asked_for(allocation);
   begin_ask(std::move(pending));
-  out_.emplace_back(AskForTime{last_ask_, {managers.begin(), managers.end()}, request.time_ms()});
+  out_.emplace_back(AskForTime{
+      last_ask_, {managers.begin(), managers.end()}, request.time_ms(), node_names(ranks)});
+}
+
+// While it was asked for time, it may have ended.
+Status ElasticDesk::may_be_prolonged(const std::string& allocation) const {
+  if (leases_.contains(allocation) && !staying(allocation).empty()) return ok_status();
+  return say::no_such_allocation_to_extend(allocation);
 }
 
 void ElasticDesk::handle(const TimeGranted& event) {
@@ -138,11 +186,8 @@ void ElasticDesk::handle(const TimeGranted& event) {
   timers_.cancel(TimerKind::kGrant, event.ask);
   const ChangeAsker& asker = ask.mapped().asker;
   const std::string& allocation = ask.mapped().allocation;
-  const auto found = leases_.find(allocation);
-  if (found == leases_.end() || staying(allocation).empty()) {
-    return refuse(asker, say::no_such_allocation_to_extend(allocation));
-  }
-  HeldLease& lease = found->second;
+  if (const auto may = may_be_prolonged(allocation); !may) return refuse(asker, may.error());
+  HeldLease& lease = leases_.at(allocation);
   lease.ends_ms += event.time_ms;
   lease.warned = false;
   set_terms(allocation, ask.mapped().terms, ask.mapped().warn_ms, ask.mapped().trigger);

@@ -53,6 +53,13 @@ class Leased : public ::testing::Test {
     const auto status = rig.head.status(0, rig.now_ms);
     return status.allocations_size() == 1 ? status.allocations(0).lease().left_ms() : 0;
   }
+  [[nodiscard]] std::uint64_t left_of(const std::string& allocation) const {
+    const auto status = rig.head.status(0, rig.now_ms);
+    for (const auto& one : status.allocations()) {
+      if (one.name() == allocation) return one.lease().left_ms();
+    }
+    return 0;
+  }
   // The timer that was set last.
   [[nodiscard]] std::uint32_t next_look_ms() const {
     return all_of<StartTimer>(rig.seen).back().after_ms;
@@ -140,6 +147,7 @@ TEST_F(Leased, MoreTimeIsAnsweredAtOnceAndWarnedOfAgain) {
   ASSERT_EQ(asked.size(), 1U);
   EXPECT_THAT(asked[0].managers, ElementsAre("pool"));
   EXPECT_EQ(asked[0].time_ms, 90'000U);
+  EXPECT_THAT(asked[0].nodes, ElementsAre("v2"));
   EXPECT_THAT(begun(rig.seen), IsEmpty()) << "the manager decides";
   rig.on(TimeGranted{asked[0].ask, 20'000});
   ASSERT_EQ(begun(rig.seen).size(), 1U);
@@ -239,6 +247,117 @@ TEST_F(Leased, WhatIsRolledBackHasNoLease) {
   EXPECT_THAT(leases(), IsEmpty());
   EXPECT_EQ(rig.head.elastic().counts().shrinks, 0U);
 }
+
+// ---- moved by the manager ----
+
+// row:E17 row:R16
+TEST_F(Leased, AnEndThatIsMovedLaterIsWarnedOfAgain) {
+  at(kTimeMs - kWarnMs);
+  rig.on(LeaseMoved{{"v2"}, 600'000});
+  EXPECT_THAT(leases(), ElementsAre("lease-warning", "lease-moved"));
+  EXPECT_EQ(left_ms(), 600'000U);
+  EXPECT_EQ(next_look_ms(), 600'000U - kWarnMs);
+  at(kTimeMs);
+  EXPECT_TRUE(rig.head.elastic().idle()) << "the old end is none any more";
+  const auto moved_at = kTimeMs - kWarnMs;
+  at(moved_at + 600'000 - kWarnMs);
+  EXPECT_EQ(leases().back(), "lease-warning");
+  at(moved_at + 600'000);
+  EXPECT_EQ(leases().back(), "lease-ended");
+  EXPECT_FALSE(rig.head.elastic().idle());
+}
+
+// row:R16
+TEST_F(Leased, AnEndThatIsMovedEarlierIsWarnedOfInTime) {
+  rig.on(LeaseMoved{{"v2"}, 20'000});
+  EXPECT_EQ(next_look_ms(), 20'000U - kWarnMs);
+  rig.on(LeaseMoved{{"v2"}, kWarnMs - 1'000});
+  EXPECT_EQ(next_look_ms(), 0U) << "the moment of the warning has passed";
+  at(0);
+  EXPECT_THAT(leases(), ElementsAre("lease-moved", "lease-moved", "lease-warning"));
+  rig.on(LeaseMoved{{"v2"}, kWarnMs - 3'000});
+  EXPECT_EQ(next_look_ms(), kWarnMs - 3'000);
+  at(kWarnMs - 3'000);
+  EXPECT_THAT(leases(), ElementsAre("lease-moved", "lease-moved", "lease-warning", "lease-moved",
+                                    "lease-ended"))
+      << "warned of once";
+}
+
+TEST_F(Leased, TheSameEndSaidAgainIsNoNews) {
+  rig.now_ms += 10'000;
+  rig.on(LeaseMoved{{"v2"}, kTimeMs - 10'000 + 900});
+  rig.on(LeaseMoved{{"v2"}, kTimeMs - 10'000 - 900});
+  EXPECT_THAT(leases(), IsEmpty());
+  EXPECT_EQ(left_ms(), kTimeMs - 10'000);
+  rig.on(LeaseMoved{{"v2"}, kTimeMs - 10'000 - 1'000});
+  EXPECT_THAT(leases(), ElementsAre("lease-moved"));
+}
+
+TEST_F(Leased, ALimitThatIsLiftedIsNoneAnyMore) {
+  rig.on(LeaseMoved{{"v2"}, 0});
+  EXPECT_THAT(leases(), ElementsAre("lease-moved"));
+  EXPECT_FALSE(rig.head.status(0, rig.now_ms).allocations(0).has_lease());
+  at(kTimeMs);
+  EXPECT_TRUE(rig.head.elastic().idle());
+  rig.on(LeaseMoved{{"v2"}, 0});
+  EXPECT_THAT(leases(), SizeIs(1)) << "it had none";
+  rig.on(LeaseMoved{{"v2"}, 30'000, 10'000});
+  EXPECT_EQ(left_ms(), 30'000U);
+  EXPECT_EQ(next_look_ms(), 20'000U) << "the first warning of the new limit";
+  at(kTimeMs + 30'000, 2);
+  EXPECT_EQ(leases().back(), "lease-ended");
+}
+
+// … once, whichever of them are named
+TEST_F(Leased, NodesThatCameTogetherMoveTogether) {
+  const auto asked = all_of<AskForNodes>(rig.ask(2)).at(0).ask;
+  rig.on(NodesGranted{asked,
+                      {{"v3", HeadRig::kSlots, HeadRig::incarnation(3)},
+                       {"v4", HeadRig::kSlots, HeadRig::incarnation(4)}}});
+  rig.on(LeaseMoved{{"v3", "v4", "v1", "v9"}, 40'000});
+  EXPECT_THAT(leases(), ElementsAre("lease-moved")) << "v1 was there at the start";
+  EXPECT_EQ(rig.head.status(0, rig.now_ms).allocations(1).lease().left_ms(), 40'000U);
+  EXPECT_EQ(left_of("a1"), kTimeMs);
+  rig.on(LeaseMoved{{"v4"}, 50'000});
+  EXPECT_EQ(left_of("a2"), 50'000U);
+}
+
+TEST_F(Leased, WhatLeavesHasNoLimitAnyMore) {
+  rig.release({"v2"});
+  rig.on(LeaseMoved{{"v2"}, 600'000});
+  EXPECT_THAT(leases(), IsEmpty());
+}
+
+// row:E17 granted, and waiting for another grow
+TEST_F(Leased, WhatHasNotBegunToStartMovesToo) {
+  grant(all_of<AskForNodes>(rig.ask(1)).at(0).ask, 3, {});
+  wire::ClientRequest message;
+  for (const char* name : {"v3", "v4"}) message.mutable_grow()->add_hosts()->set_node(name);
+  const auto asked = all_of<AskForNodes>(rig.request(kAsker, std::move(message)));
+  grant(asked.at(0).ask, 4, {30'000, 0});
+  const auto moved = rig.on(LeaseMoved{{"v4"}, 2'000});
+  EXPECT_THAT(leases(), ElementsAre("lease-moved"));
+  EXPECT_THAT(all_of<StartTimer>(moved), IsEmpty()) << "nothing is there to be taken out";
+  rig.report_of(3, 3);
+  rig.attach_at(3);
+  rig.acknowledge(1);
+  rig.acknowledge(2);
+  EXPECT_EQ(left_of("a3"), 2'000U);
+  rig.now_ms += 2'000;
+  rig.fire(TimerKind::kLease, 2);
+  EXPECT_THAT(leases(), ElementsAre("lease-moved", "lease-ended"));
+}
+
+TEST_F(Leased, TimeThatIsAskedForIsTakenBackWhenNobodyWaits) {
+  const auto asked = all_of<AskForTime>(extend("a1", 1'000)).at(0).ask;
+  rig.on(NodesQueued{asked, "an operator has to agree"});
+  const auto over = at(kTimeMs);
+  ASSERT_THAT(all_of<CancelAsk>(over), SizeIs(1));
+  EXPECT_EQ(all_of<CancelAsk>(over)[0].ask, asked);
+  EXPECT_THAT(refusal(over), HasSubstr("nothing was prolonged"));
+}
+
+// ---- seen ----
 
 TEST_F(Leased, AnAllocationIsExplained) {
   rig.submit(kUser, on_node("v2"));

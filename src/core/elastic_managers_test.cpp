@@ -155,6 +155,96 @@ TEST_F(TwoManagers, GrantsThatComeTooLateGoBackToo) {
   EXPECT_EQ(offers[0].manager, "hosts");
 }
 
+// ---- taken back unasked ----
+
+class Reclaimed : public ::testing::Test {
+ public:
+  // v1 to v3, and v4 on its way.
+  Reclaimed() : rig(3) {
+    rig.begin_grow(1);
+    rig.seen.clear();
+  }
+  Actions reclaim(const std::vector<std::string>& nodes) {
+    return rig.on(NodesReclaimed{nodes, "Slurm job 17 reached its time limit\n  more"});
+  }
+  [[nodiscard]] std::vector<std::string> begun_shrinks() const {
+    std::vector<std::string> out;
+    for (const auto& event : rig.head.events().events()) {
+      if (event.kind() == "shrink-begun") out.push_back(event.detail());
+    }
+    return out;
+  }
+  ElasticRig rig;
+};
+
+// row:E9
+TEST_F(Reclaimed, TheReasonIsWhatPeopleSee) {
+  rig.on(DaemonLaunchFailed{Rank(4), "no"});
+  rig.give_back();
+  rig.submit(kUser, on_node("v2"));
+  rig.launched(2, 1, {0});
+  reclaim({"v2"});
+  const auto report = rig.head.elastic().explain_change(3);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->asked(),
+            "not asked for: a resource manager takes nodes back: Slurm job 17 reached its time "
+            "limit");
+  EXPECT_THAT(begun_shrinks(), ElementsAre("shrink 3 (v2): Slurm job 17 reached its time limit"));
+  const auto status = rig.head.status(10, rig.now_ms);
+  ASSERT_EQ(status.jobs_size(), 1);
+  EXPECT_THAT(status.jobs(0).messages(0),
+              HasSubstr("takes this node back: Slurm job 17 reached its time limit"));
+}
+
+// row:E20
+TEST_F(Reclaimed, WhatIsStartingIsLetComeFirst) {
+  reclaim({"v4", "v2"});
+  EXPECT_THAT(begun_shrinks(), ElementsAre(HasSubstr("(v2, v4)")));
+  EXPECT_THAT(orders_to_leave(rig.seen), IsEmpty());
+  rig.report_of(4, 2);
+  rig.attach_at(4);
+  for (const std::uint32_t rank : {1U, 2U, 3U}) rig.acknowledge(rank);
+  EXPECT_EQ(orders_to_leave(rig.seen).size(), 1U);
+}
+
+// row:E20
+TEST_F(Reclaimed, WhatLeavesAlreadyAndWhatIsNotKnownIsNoChange) {
+  rig.on(DaemonLaunchFailed{Rank(4), "no"});
+  rig.give_back();
+  rig.release({"v2"});
+  reclaim({"v2", "v9"});
+  EXPECT_THAT(begun_shrinks(), ElementsAre("shrink 3 (v2)"));
+  reclaim({"v2", "v3"});
+  EXPECT_THAT(begun_shrinks(), ElementsAre("shrink 3 (v2)", HasSubstr("shrink 4 (v3): ")));
+}
+
+// row:E20 row:C3 else it would be started when the other grow has ended
+TEST_F(Reclaimed, WhatHasNotBegunToStartNeverComes) {
+  wire::ClientRequest message;
+  for (const char* name : {"v4", "v5"}) message.mutable_grow()->add_hosts()->set_node(name);
+  const auto asked = all_of<AskForNodes>(rig.request(kUser, std::move(message)));
+  rig.grant(asked.at(0).ask, 1);
+  rig.seen.clear();
+  reclaim({"v5"});
+  EXPECT_THAT(begun_shrinks(), IsEmpty());
+  rig.give_back();
+  ASSERT_EQ(outcomes(rig.seen).size(), 1U);
+  EXPECT_FALSE(outcomes(rig.seen)[0].done());
+  EXPECT_THAT(outcomes(rig.seen)[0].text(), HasSubstr("Slurm job 17 reached its time limit"));
+  rig.report_of(4, 2);
+  rig.attach_at(4);
+  for (const std::uint32_t rank : {1U, 2U, 3U}) rig.acknowledge(rank);
+  EXPECT_THAT(rig.names(), ElementsAre("v1", "v2", "v3", "v4"));
+  EXPECT_TRUE(rig.head.elastic().idle());
+}
+
+TEST_F(Reclaimed, NothingLeavesADvmThatKeepsItsSize) {
+  ElasticRig fixed(2, false);
+  fixed.on(NodesReclaimed{{"v2"}, "wanted"});
+  EXPECT_TRUE(fixed.head.elastic().idle());
+  EXPECT_EQ(fixed.state_of(2), NodeState::kUp);
+}
+
 // What a manager that does not answer holds up is said.
 TEST_F(TwoManagers, AManagerThatDoesNotAnswerIsNamed) {
   both_leave();

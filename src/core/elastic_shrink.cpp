@@ -98,15 +98,27 @@ void ElasticDesk::release(const ChangeAsker& asker, const Actor& actor,
   answer_begun({.asker = asker, .allocation = allocation, .nodes = std::move(nodes)}, true);
 }
 
+// row:E20 what leaves already leaves anyway; what comes is let come first, but for what has not
+// begun to
 void ElasticDesk::handle(const NodesReclaimed& event) {
-  if (const auto may = may_change(); !may) return;
+  if (const auto may = may_change(); !may) {
+    notes_.add(Subsystem::kRas, 0, "nodes that are taken back do not leave the DVM by that: {}",
+               say::first_line(may.error().message));
+    return;
+  }
+  const std::set<std::string> names(event.nodes.begin(), event.nodes.end());
+  fail_unstarted([&names](const NodeRequest& node) { return names.contains(node.name); },
+                 event.reason);
   std::set<Rank> ranks;
-  for (const auto& name : event.nodes) {
-    if (const Node* node = roster_.find(name)) ranks.insert(node->rank);
+  for (const auto& name : names) {
+    const Node* node = roster_.find(name);
+    if (node != nullptr && node->state < NodeState::kLeaving) ranks.insert(node->rank);
   }
   if (ranks.empty()) return;
   notes_.add(Subsystem::kRas, 0, "nodes are taken back: {}", event.reason);
-  begin_shrink({}, {std::move(ranks)}, next_allocation(), Trigger::kReclaim);
+  begin_shrink({},
+               {.ranks = std::move(ranks), .reason = std::string(say::first_line(event.reason))},
+               next_allocation(), Trigger::kReclaim);
 }
 
 void ElasticDesk::begin_shrink(const ChangeAsker& asker, Choice choice, std::string allocation,
@@ -118,6 +130,7 @@ void ElasticDesk::begin_shrink(const ChangeAsker& asker, Choice choice, std::str
                     .ranks = std::move(choice.ranks),
                     .phase = Phase::kWaiting,
                     .ends = std::move(choice.ends),
+                    .reason = std::move(choice.reason),
                     .trigger = trigger};
   for (const Rank rank : campaign.ranks) {
     const Node& node = roster_.nodes().at(rank);
@@ -142,11 +155,10 @@ std::set<Rank> ElasticDesk::living(const std::set<Rank>& ranks) const {
 }
 
 void ElasticDesk::look() {
-  end_the_disowned();
-  ask_for_jobs();
-  bool moved = !campaigns_.empty();
+  bool moved = true;
   while (std::exchange(moved, false)) {
     end_the_disowned();  // a tool that owns something goes with the node that it is attached to
+    see_to_asks();
     std::vector<CampaignId> ids;
     for (const auto& [id, campaign] : campaigns_) ids.push_back(id);
     for (const CampaignId id : ids) {
@@ -204,7 +216,7 @@ bool ElasticDesk::begin_leaving(CampaignId id, Campaign& campaign) {
   }
   roster_.set_apart(campaign.own);
   jobs_.map_undecided_jobs();  // if one of them was under suspicion nobody waits for it any more
-  jobs_.end_processes_on(campaign.own, config_.process_grace_ms);
+  jobs_.end_processes_on(campaign.own, config_.process_grace_ms, campaign.reason);
   enter(id, campaign, Phase::kEnding, config_.process_grace_ms + config_.process_settle_ms);
   return true;
 }
@@ -246,7 +258,7 @@ void ElasticDesk::on_departed(const Node& node) {
     if (campaign.phase == Phase::kWaiting) {
       campaign.leavers.at(node.rank).fate = Fate::kLeavesWithAnother;
     }
-    tell(campaign, say::node_has_left(node.name, campaign.ranks.size()));
+    tell(campaign.asker, say::node_has_left(node.name, campaign.ranks.size()));
   }
 }
 

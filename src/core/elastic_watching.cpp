@@ -101,12 +101,7 @@ void ElasticDesk::describe(wire::StatusReply& out, std::uint64_t now_ms) const {
   for (const auto& [id, campaign] : campaigns_) {
     describe(id, campaign, now_ms, *out.add_campaigns());
   }
-  for (const auto& [number, ask] : asks_) {
-    auto& row = *out.add_asks();
-    row.set_text(ask.words);
-    row.set_age_ms(between(ask.asked_ms, now_ms));
-    row.set_left_ms(between(now_ms, ask.asked_ms + config_.grant_timeout_ms));
-  }
+  for (const auto& [number, ask] : asks_) describe(ask, now_ms, *out.add_asks());
   describe_allocations(out, now_ms);
 }
 
@@ -203,6 +198,10 @@ Result<wire::AllocationReport> ElasticDesk::explain_allocation(const std::string
   if (const Allocation* known = sessions_.find(name)) {
     for (const auto& node : node_names(sessions_.nodes_of(*known).taken)) out.add_reserves(node);
   }
+  for (const auto& [number, ask] : asks_) {
+    const bool extends = ask.to.allocation && ask.to.allocation->id == name;
+    if (extends || ask.allocation == name) describe(ask, now_ms_, *out.add_asks());
+  }
   const bool nothing = out.allocation().nodes().empty() && out.allocation().owner().empty() &&
                        out.changes().empty() && out.there().empty() && out.reserves().empty();
   if (nothing) return say::no_such_allocation_to_explain(name);
@@ -256,7 +255,7 @@ wire::ChangeReport ElasticDesk::report(CampaignId id, const Campaign& campaign) 
       out.set_asked(say::asked_by_push());
       break;
     case Trigger::kReclaim:
-      out.set_asked(say::asked_by_reclaim());
+      out.set_asked(say::asked_by_reclaim(campaign.reason));
       break;
     case Trigger::kLease:
       out.set_asked(say::asked_by_lease(campaign.allocation));

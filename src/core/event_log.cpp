@@ -9,15 +9,18 @@ namespace tide::core {
 namespace {
 
 constexpr std::array kNames = {
-    "dvm-starting",     "dvm-ready",       "dvm-failed",          "dvm-ending",
-    "dvm-ended",        "node-up",         "node-suspected",      "node-back",
-    "node-lost",        "job-submitted",   "job-started",         "job-running",
-    "job-registered",   "job-failing",     "job-ended",           "tool-attached",
-    "tool-gone",        "node-left",       "grow-begun",          "grow-done",
-    "grow-failed",      "shrink-begun",    "shrink-done",         "shrink-failed",
-    "change-phase",     "lease-warning",   "lease-extended",      "lease-ended",
-    "return-failed",    "allocation-made", "allocation-extended", "allocation-targeted",
-    "allocation-ended",
+    "dvm-starting",        "dvm-ready",           "dvm-failed",
+    "dvm-ending",          "dvm-ended",           "node-up",
+    "node-suspected",      "node-back",           "node-lost",
+    "job-submitted",       "job-started",         "job-running",
+    "job-registered",      "job-failing",         "job-ended",
+    "tool-attached",       "tool-gone",           "node-left",
+    "grow-begun",          "grow-done",           "grow-failed",
+    "shrink-begun",        "shrink-done",         "shrink-failed",
+    "change-phase",        "lease-warning",       "lease-extended",
+    "lease-moved",         "lease-ended",         "return-failed",
+    "request-queued",      "request-refused",     "allocation-made",
+    "allocation-extended", "allocation-targeted", "allocation-ended",
 };
 
 constexpr std::uint64_t kEventsPerAnswer = 200;

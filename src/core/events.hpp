@@ -245,6 +245,7 @@ struct NodesReclaimed {  // a resource manager wants them back
 struct LeaseMoved {
   std::vector<std::string> nodes;
   std::uint32_t time_ms = 0;
+  std::uint32_t warn_ms = 0;  // before the end, where there was no limit; 0: nobody is warned
 };
 // What a resource manager made of nodes that it was offered. Nothing depends on it.
 enum class ReturnVerdict : std::uint8_t { kTaken, kDeclined, kDeferred, kFailed };

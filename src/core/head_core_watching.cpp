@@ -49,6 +49,7 @@ Result<wire::ExplainReply> HeadCore::explain(const wire::ExplainQuery& query) co
 Result<wire::ExplainReply> HeadCore::explain(const wire::JobRef& job) const {
   auto out = jobs_.explain(job, services_.collectives());
   if (!out) return out;
+  elastic_.explain(JobId(out->job().number()), *out);
   elastic_.explain(jobs_.fence().awaited_by(JobId(out->job().number())), *out);
   return out;
 }

@@ -104,7 +104,9 @@ class JobBoard final : public JobServices, private FileDeskListener {
   void on_extended(JobId id, std::set<CampaignId> grows);
   void on_not_extended(JobId id, const Error& why);
   // Ends the processes that are on these nodes; they have so long to do it by themselves.
-  void end_processes_on(const std::set<Rank>& ranks, std::uint32_t grace_ms);
+  // `reason`: why these nodes leave, if a resource manager has said so.
+  void end_processes_on(const std::set<Rank>& ranks, std::uint32_t grace_ms,
+                        const std::string& reason);
   // Jobs that have something there which has not ended.
   [[nodiscard]] std::vector<std::string> jobs_on(const std::set<Rank>& ranks) const;
   // Processes there that have not ended, the first ones.

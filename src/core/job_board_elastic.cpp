@@ -140,7 +140,8 @@ std::size_t JobBoard::note_released(Job& job, const Share& share) {
 }
 
 // One that can do without them goes on; of any other nothing is left.
-void JobBoard::end_processes_on(const std::set<Rank>& ranks, std::uint32_t grace_ms) {
+void JobBoard::end_processes_on(const std::set<Rank>& ranks, std::uint32_t grace_ms,
+                                const std::string& reason) {
   for (auto& [id, job] : jobs_) {
     if (!has_something_on(job, ranks)) continue;
     std::vector<std::string> names;
@@ -157,7 +158,7 @@ void JobBoard::end_processes_on(const std::set<Rank>& ranks, std::uint32_t grace
       body.mutable_signal()->set_grace_ms(grace_ms);
       orders.emplace_back(rank, std::move(body));
     }
-    const auto text = say::node_released_under_job(job.nspace, names);
+    const auto text = say::node_released_under_job(job.nspace, names, reason);
     if (job.spec.runtime().recoverable() && runs(job)) {
       tolerate(job, kExitNodeLost, text, news);
       daemons_.scatter(std::move(orders), nullptr, {});

@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,7 @@
 #include "head/node_places.hpp"
 #include "head/options.hpp"
 #include "head/scheduler_key.hpp"
+#include "head/surroundings.hpp"
 #include "say/checking.hpp"
 #include "say/command_line.hpp"
 #include "say/running.hpp"
@@ -235,6 +237,12 @@ int check_in(HeadSetup setup, SignalsWait& signals) {
   return all_usable ? kExitSuccess : kExitFailure;
 }
 
+// Those of the job of a scheduler that this program runs in, if it does.
+Result<std::optional<rm::Grant>> granted_nodes(const HeadOptions& options, const Params& params) {
+  if (options.gave_nodes) return std::optional<rm::Grant>();
+  return rm::find_grant(params.get_string("ras"), surroundings());
+}
+
 int serve(const HeadOptions& options, Params params, Failpoints failpoints, ReadyPipe& pipe) {
   auto raised = exec::raise_descriptor_limit();
   if (!raised) return fail(raised.error().message);
@@ -282,9 +290,15 @@ int main(int argc, char** argv) {
   auto params = Params::load(standard_param_inputs(parsed->options.params, environ));
   if (!params) return fail(params.error().message, 2);
   parsed->options.elastic = params->get_bool("prte_elastic_mode");
+  auto grant = granted_nodes(parsed->options, *params);
+  if (!grant) return fail(grant.error().message);
+  if (const auto chosen = choose_nodes(parsed->options, std::move(*grant)); !chosen) {
+    return fail(say::usage(program_name, chosen.error().message), 2);
+  }
   if (const auto pool = check_pool(parsed->options); !pool) {
     return fail(say::usage(program_name, pool.error().message), 2);
   }
+  keep_the_rest(parsed->options);
   limit_size(parsed->options, static_cast<std::size_t>(params->get_int("prte_max_vm_size")));
   auto failpoints = Failpoints::parse(params->get_string("tide_failpoint"));
   if (!failpoints) return fail(failpoints.error().message, 2);

@@ -7,6 +7,7 @@
 #include "hosts/wire_words.hpp"
 #include "rm/named_hosts.hpp"
 #include "say/elastic.hpp"
+#include "say/granting.hpp"
 #include "say/pool.hpp"
 
 namespace tide::head {
@@ -23,7 +24,8 @@ std::vector<std::unique_ptr<rm::Manager>> managers_of(const HeadOptions& options
   out.push_back(
       std::make_unique<rm::Pool>(inventory, places.at_start().size(),
                                  core::Lease{options.pool_lease_ms, options.pool_warn_ms}));
-  if (!places.are_virtual()) out.push_back(std::make_unique<rm::NamedHosts>(options.slots));
+  if (!places.are_virtual() && !options.grant)
+    out.push_back(std::make_unique<rm::NamedHosts>(options.slots));
   return out;
 }
 
@@ -50,7 +52,8 @@ core::NodeRequest node_request(const NodePlace& place) {
 NodeSupply::NodeSupply(const HeadOptions& options, NodePlaces& places)
     : places_(places),
       managers_(managers_of(options, places)),
-      pool_(static_cast<rm::Pool&>(*managers_.front())) {}
+      pool_(static_cast<rm::Pool&>(*managers_.front())),
+      job_(options.grant ? say::scheduler_job(options.grant->manager, options.grant->job) : "") {}
 
 std::vector<std::string> NodeSupply::managers() const {
   std::vector<std::string> out;
@@ -70,10 +73,16 @@ Result<std::vector<NodeSupply::Words>> NodeSupply::shares_of(const Words& words)
   for (const auto& word : words) {
     const auto found = std::ranges::find_if(
         managers_, [&word](const auto& manager) { return manager->supplies(word.name); });
-    if (found == managers_.end()) return say::only_virtual_nodes(word.name, pool_.free_names());
+    if (found == managers_.end()) return not_to_be_had(word.name);
     out[static_cast<std::size_t>(found - managers_.begin())].push_back(word);
   }
   return out;
+}
+
+Error NodeSupply::not_to_be_had(std::string_view host) const {
+  const auto free = pool_.free_names();
+  return job_.empty() ? say::only_virtual_nodes(host, free)
+                      : say::only_nodes_of_job(host, job_, free);
 }
 
 // As a whole or not at all; a count is the pool's to serve.

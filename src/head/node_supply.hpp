@@ -58,12 +58,14 @@ class NodeSupply {
   Result<Parts> parts_of(std::uint32_t count, const Words& words);
   [[nodiscard]] Result<std::vector<Words>> shares_of(const Words& words) const;
   [[nodiscard]] std::uint32_t count_free_beside(const Words& words) const;
+  [[nodiscard]] Error not_to_be_had(std::string_view host) const;
   [[nodiscard]] rm::Manager* find(std::string_view name) const;
   void free_lost(const View& view);
 
   NodePlaces& places_;
   std::vector<std::unique_ptr<rm::Manager>> managers_;
-  rm::Pool& pool_;  // the first of them
+  rm::Pool& pool_;   // the first of them
+  std::string job_;  // of a scheduler, whose nodes they are; empty: of none
 };
 
 }  // namespace tide::head

@@ -13,6 +13,8 @@
 #include "base/text.hpp"
 #include "say/checking.hpp"
 #include "say/command_line.hpp"
+#include "say/granting.hpp"
+#include "say/hosts.hpp"
 #include "say/pool.hpp"
 
 namespace tide::head {
@@ -26,7 +28,8 @@ constexpr std::string_view kHelp = R"(prte: start a DVM (a distributed virtual m
 
 Usage: prte [options]
 
-  --nodes N             virtual nodes v1…vN on this machine (default 1)
+  --nodes N             virtual nodes v1…vN on this machine (default 1; in a job of a scheduler the
+                        nodes of the job)
   --host, -H LIST       the machines of the DVM: a,b:2,node[01-04], on each at most so many slots
   --hostfile FILE       the same from a file, a host on each line: node1 slots=4 max-slots=8
   --machinefile FILE    the same as --hostfile; with --host too, --host chooses among them
@@ -283,28 +286,15 @@ std::vector<std::string> normalise(int argc, const char* const* argv) {
   return out;
 }
 
-Result<std::vector<rm::Host>> hosts_of(const rm::HostArguments& named, std::uint32_t slots) {
-  auto hosts = rm::find_hosts(named);
+Result<std::vector<rm::Host>> hosts_of(const rm::HostArguments& named,
+                                       const std::optional<rm::Grant>& grant, std::uint32_t slots) {
+  auto hosts = rm::find_hosts(named, grant);
   if (!hosts) return hosts;
   for (auto& host : *hosts) {
     if (host.slots > 0) continue;
     host.slots = host.max_slots > 0 ? std::min(slots, host.max_slots) : slots;
   }
   return hosts;
-}
-
-Status find_hosts(HeadOptions& options, bool gave_nodes) {
-  if (!options.pool_hostfiles.empty()) {
-    auto pool = hosts_of({{}, options.pool_hostfiles, {}}, options.slots);
-    if (!pool) return pool.error();
-    options.pool_hosts = std::move(*pool);
-  }
-  if (options.named.empty()) return options.check ? Status(say::check_needs_hosts()) : ok_status();
-  if (gave_nodes) return say::nodes_and_hosts(options.named.first_option());
-  auto hosts = hosts_of(options.named, options.slots);
-  if (!hosts) return hosts.error();
-  options.hosts = std::move(*hosts);
-  return ok_status();
 }
 
 }  // namespace
@@ -335,9 +325,25 @@ Result<ParsedOptions> parse_options(int argc, const char* const* argv) {
     if (!applied) return applied.error();
     i += count;
   }
-  const bool gave_nodes = std::ranges::find(seen, "--nodes") != seen.end();
-  if (auto found = find_hosts(parsed.options, gave_nodes); !found) return found.error();
+  parsed.options.gave_nodes = std::ranges::find(seen, "--nodes") != seen.end();
   return parsed;
+}
+
+Status choose_nodes(HeadOptions& options, std::optional<rm::Grant> grant) {
+  if (!options.pool_hostfiles.empty()) {
+    auto pool = hosts_of({{}, options.pool_hostfiles, {}}, std::nullopt, options.slots);
+    if (!pool) return pool.error();
+    options.pool_hosts = std::move(*pool);
+  }
+  const bool named = !options.named.empty();
+  if (options.gave_nodes && named) return say::nodes_and_hosts(options.named.first_option());
+  if (options.check && !named && !grant) return say::check_needs_hosts();
+  if (options.gave_nodes) return ok_status();
+  auto hosts = hosts_of(options.named, grant, options.slots);
+  if (!hosts) return hosts.error();
+  options.hosts = std::move(*hosts);
+  options.grant = std::move(grant);
+  return ok_status();
 }
 
 Status check_pool(const HeadOptions& options) {
@@ -347,12 +353,24 @@ Status check_pool(const HeadOptions& options) {
                       : options.pool_lease_ms > 0 ? "--pool-lease"
                                                   : nullptr;
   if (given == nullptr) return ok_status();
+  if (options.grant && (of_hosts || options.pool_nodes > 0)) {
+    return say::pool_in_a_job(given, options.grant->manager, options.grant->job);
+  }
   if (!options.elastic) return say::pool_without_elastic(given);
   if (options.pool_nodes > 0 && !options.hosts.empty()) {
     return say::pool_of_virtual_nodes_and_hosts();
   }
   if (of_hosts && options.hosts.empty()) return say::pool_hostfile_without_hosts();
   return ok_status();
+}
+
+void keep_the_rest(HeadOptions& options) {
+  if (!options.grant || options.grant->manager == "slurm") return;
+  for (const auto& host : options.grant->hosts) {
+    if (std::ranges::find(options.hosts, host.name, &rm::Host::name) == options.hosts.end()) {
+      options.pool_hosts.push_back(host);
+    }
+  }
 }
 
 void limit_size(HeadOptions& options, std::size_t most) {

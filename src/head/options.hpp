@@ -17,9 +17,10 @@ namespace tide::head {
 
 struct HeadOptions {
   std::uint32_t nodes = 1;         // virtual ones of this machine, where no hosts are named
+  bool gave_nodes = false;         // they are wanted, whatever a scheduler has granted
   rm::HostArguments named;         // where to find the names of hosts
   std::vector<rm::Host> hosts;     // found there: of this machine and others
-  std::optional<rm::Grant> grant;  // of a scheduler, if they are chosen among its nodes
+  std::optional<rm::Grant> grant;  // what they are chosen from, all of it
   bool elastic = false;            // it can grow and shrink while it runs
   std::uint32_t pool_nodes = 0;    // virtual ones more, to be had later
   std::vector<std::string> pool_hostfiles;  // where hosts that are to be had later are named
@@ -51,12 +52,18 @@ struct ParsedOptions {
   HeadOptions options;
   std::optional<std::string> print;
 };
-// Reads the hostfiles that are named.
 Result<ParsedOptions> parse_options(int argc, const char* const* argv);
+
+// Reads the hostfiles that are named. With a grant the hosts are those, or are chosen among them;
+// there is none where virtual nodes are wanted.
+Status choose_nodes(HeadOptions& options, std::optional<rm::Grant> grant);
 
 // Whether what is said of the pool goes together with the rest, once `elastic` is known for good:
 // parameters may say so, too.
 Status check_pool(const HeadOptions& options);
+
+// What a scheduler granted and nobody chose can be had later. Slurm's manager knows that by itself.
+void keep_the_rest(HeadOptions& options);
 
 // Keeps the first nodes or hosts, `most` of them; 0: all.
 void limit_size(HeadOptions& options, std::size_t most);

@@ -8,9 +8,14 @@
 namespace tide::head {
 namespace {
 
-Result<ParsedOptions> parse(std::vector<const char*> words) {
+// And chooses nodes, as a start does.
+Result<ParsedOptions> parse(std::vector<const char*> words,
+                            std::optional<rm::Grant> grant = std::nullopt) {
   words.insert(words.begin(), "prte");
-  return parse_options(static_cast<int>(words.size()), words.data());
+  auto parsed = parse_options(static_cast<int>(words.size()), words.data());
+  if (!parsed || parsed->print) return parsed;
+  if (auto chosen = choose_nodes(parsed->options, std::move(grant)); !chosen) return chosen.error();
+  return parsed;
 }
 
 TEST(HeadOptions, TakesWhatPeopleWrite) {
@@ -79,6 +84,99 @@ TEST(HeadOptions, HostsAreReadFromListsAndFiles) {
   EXPECT_THAT(parsed->options.params,
               ::testing::ElementsAre(::testing::Pair("prte_set_default_slots", "sockets"),
                                      ::testing::Pair("prte_max_vm_size", "2")));
+}
+
+const rm::Grant kGrant{"slurm",
+                       "17",
+                       {{"node1", "", 4, 0}, {"node2", "", 4, 0}, {"node3.east", "", 2, 0}},
+                       "SLURM_JOB_NODELIST"};
+
+// row:L7 counts that a scheduler gives stay
+TEST(HeadOptions, NodesOfAJobAreThoseOfTheDvm) {
+  const auto parsed = parse({"--set-slots", "16", "--slots", "9"}, kGrant);
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->options.hosts, kGrant.hosts);
+  EXPECT_EQ(parsed->options.grant, kGrant);
+
+  rm::Grant without_slots = kGrant;
+  without_slots.hosts = {{"node1", "", 0, 0}};
+  EXPECT_THAT(parse({"--slots", "9"}, without_slots)->options.hosts,
+              ::testing::ElementsAre(rm::Host{"node1", "", 9, 0}));
+}
+
+TEST(HeadOptions, HostsChooseAmongTheNodesOfAJob) {
+  using ::testing::ElementsAre;
+  using ::testing::HasSubstr;
+  const tide::testing::TemporaryDirectory directory;
+  const std::string file = directory.file("nodes");
+  tide::testing::write_text(file, "node1 slots=2\nnode3\n");
+  const auto hosts = [](std::vector<const char*> words) {
+    const auto parsed = parse(std::move(words), kGrant);
+    EXPECT_TRUE(parsed) << parsed.error().message;
+    if (!parsed) return std::vector<rm::Host>();
+    EXPECT_EQ(parsed->options.grant, kGrant) << "what is not chosen stays granted";
+    return parsed->options.hosts;
+  };
+  const rm::Host third{"node3.east", "", 2, 0};
+  EXPECT_THAT(hosts({"--host", "node3"}), ElementsAre(third));
+  EXPECT_THAT(hosts({"--host", "node1:8,node2.east:3"}),
+              ElementsAre(rm::Host{"node1", "", 4, 0}, rm::Host{"node2", "", 3, 0}));
+  EXPECT_THAT(hosts({"--host", "+n2"}), ElementsAre(third));
+  EXPECT_THAT(hosts({"--host", "+e:1"}), ElementsAre(rm::Host{"node1", "", 4, 0}));
+  EXPECT_THAT(hosts({"--host", "^node[1-2]"}), ElementsAre(third));
+  EXPECT_THAT(hosts({"--hostfile", file.c_str()}), ElementsAre(rm::Host{"node1", "", 2, 0}, third));
+  EXPECT_THAT(hosts({"--default-hostfile", file.c_str(), "--host", "node1"}),
+              ElementsAre(rm::Host{"node1", "", 2, 0}));
+  EXPECT_THAT(parse({"--host", "node9"}, kGrant).error().message,
+              HasSubstr("--host, column 1: 'node9' is not in Slurm job 17, which has node1, node2, "
+                        "node3.east\n  try: one of these"));
+  EXPECT_THAT(parse({"--host", "+n3"}, kGrant).error().message,
+              HasSubstr("there is no '+n3' in Slurm job 17, which has 3 nodes"));
+  EXPECT_THAT(parse({"--host", "^node[1-3]"}, kGrant).error().message,
+              HasSubstr("no host is left"));
+}
+
+TEST(HeadOptions, NodesOfThisMachineAreNoneOfAJob) {
+  const auto parsed = parse({"--nodes", "3"});
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_TRUE(parsed->options.gave_nodes) << "nobody asks for a grant then";
+  EXPECT_THAT(parsed->options.hosts, ::testing::IsEmpty());
+  EXPECT_FALSE(parse({})->options.gave_nodes);
+}
+
+TEST(HeadOptions, ANodeLimitLeavesTheRestOfAJobForLater) {
+  auto parsed = parse({"--max-vm-size", "1"}, kGrant);
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  limit_size(parsed->options, 1);
+  EXPECT_THAT(parsed->options.hosts, ::testing::ElementsAre(kGrant.hosts[0]));
+  EXPECT_THAT(parsed->options.pool_hosts, ::testing::ElementsAre(kGrant.hosts[1], kGrant.hosts[2]));
+  EXPECT_EQ(parsed->options.grant, kGrant);
+}
+
+TEST(HeadOptions, ACheckTakesTheNodesOfAJob) {
+  const auto parsed = parse({"--check"}, kGrant);
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->options.hosts, kGrant.hosts);
+}
+
+TEST(HeadOptions, AJobOfASchedulerHasNoPoolBesides) {
+  const tide::testing::TemporaryDirectory directory;
+  const std::string file = directory.file("pool");
+  tide::testing::write_text(file, "n3\n");
+  const auto trouble = [](std::vector<const char*> words) -> std::string {
+    const auto parsed = parse(std::move(words), kGrant);
+    if (!parsed) return parsed.error().message;
+    auto options = parsed->options;
+    options.elastic = true;
+    const auto checked = check_pool(options);
+    return checked ? "" : checked.error().message;
+  };
+  EXPECT_THAT(trouble({"--pool", "2"}),
+              ::testing::HasSubstr("--pool is for a DVM that gets its nodes from nobody else, and "
+                                   "here they are those of Slurm job 17"));
+  EXPECT_THAT(trouble({"--host", "node1", "--pool-hostfile", file.c_str()}),
+              ::testing::HasSubstr("--pool-hostfile is for a DVM that gets"));
+  EXPECT_EQ(trouble({"--pool-lease", "5m"}), "");
 }
 
 TEST(HeadOptions, APoolGoesWithAnElasticDvmOfItsKind) {

@@ -6,6 +6,7 @@
 
 #include "hosts/hostfile.hpp"
 #include "hosts/selection.hpp"
+#include "say/granting.hpp"
 
 namespace tide::rm {
 
@@ -90,12 +91,14 @@ Result<std::vector<Host>> choose_hosts(const HostSources& sources) {
         Layer{&sources.hostfile, "the hostfile"}, Layer{&sources.host_list, "--host"}}) {
     if (!layer.words->empty()) layers.push_back(layer);
   }
-  if (layers.empty()) return std::vector<Host>();
-  auto all = defined_by(*layers[0].words);
+  const bool is_granted = !sources.granted.empty();
+  if (layers.empty()) return sources.granted;
+  auto all = is_granted ? sources.granted : defined_by(*layers[0].words);
   if (!all) return all;
+  const std::string_view list = is_granted ? sources.granted_by : layers[0].list;
   std::vector<bool> usable(all->size(), true);
-  for (std::size_t i = 1; i < layers.size(); ++i) {
-    auto narrowed = narrow(*layers[i].words, layers[0].list, *all, usable);
+  for (std::size_t i = is_granted ? 0 : 1; i < layers.size(); ++i) {
+    auto narrowed = narrow(*layers[i].words, list, *all, usable);
     if (!narrowed) return narrowed.error();
   }
   std::vector<Host> out;
@@ -105,15 +108,20 @@ Result<std::vector<Host>> choose_hosts(const HostSources& sources) {
   return out;
 }
 
-Result<std::vector<Host>> find_hosts(const HostArguments& arguments) {
-  HostSources sources;
+Result<std::vector<Host>> find_hosts(const HostArguments& arguments,
+                                     const std::optional<Grant>& grant) {
   auto default_hostfile = hosts::read_hostfiles(arguments.default_hostfiles);
   if (!default_hostfile) return default_hostfile.error();
   auto hostfile = hosts::read_hostfiles(arguments.hostfiles);
   if (!hostfile) return hostfile.error();
   auto host_list = parse_lists(arguments.host_lists);
   if (!host_list) return host_list.error();
-  return choose_hosts({std::move(*default_hostfile), std::move(*hostfile), std::move(*host_list)});
+  HostSources sources{std::move(*default_hostfile), std::move(*hostfile), std::move(*host_list)};
+  if (grant) {
+    sources.granted = grant->hosts;
+    sources.granted_by = say::scheduler_job(grant->manager, grant->job);
+  }
+  return choose_hosts(sources);
 }
 
 }  // namespace tide::rm

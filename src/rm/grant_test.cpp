@@ -39,7 +39,7 @@ Result<std::optional<Grant>> grant_in(const World& world, std::string_view wante
       .command = [&world](std::span<const std::string> argv) -> Result<std::string> {
         const auto found = world.commands.find(quote_argv(argv));
         if (found == world.commands.end()) {
-          return say::grant_command_not_started(quote_argv(argv), ENOENT);
+          return Error{ErrorCode::kNotFound, "there is no flux"};
         }
         return found->second;
       }};
@@ -241,7 +241,7 @@ TEST(Grant, OfFluxSaysWhatDoesNotFit) {
   World gone = flux("");
   gone.commands.clear();
   EXPECT_THAT(found_in(gone), ElementsAre(HasSubstr("the nodes of the Flux job can't be told: "
-                                                    "'flux resource R -s up' can't be run")));
+                                                    "there is no flux")));
 }
 
 TEST(Grant, TheInnermostCounts) {

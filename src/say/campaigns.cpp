@@ -18,6 +18,10 @@ std::string change_phase(std::string_view what, std::string_view phase) {
   return fmt::format("{}: {}", what, phase);
 }
 
+std::string change_because(std::string_view what, std::string_view reason) {
+  return fmt::format("{}: {}", what, reason);
+}
+
 std::string asked_by_request(bool still_there) {
   return still_there ? "asked for by a command or program that is still there"
                      : "asked for by a command or program that has gone since";
@@ -35,8 +39,9 @@ std::string asked_by_push() {
   return "not asked for: a resource manager pushes nodes";
 }
 
-std::string asked_by_reclaim() {
-  return "not asked for: a resource manager takes nodes back";
+std::string asked_by_reclaim(std::string_view reason) {
+  const std::string_view what = "not asked for: a resource manager takes nodes back";
+  return reason.empty() ? std::string(what) : fmt::format("{}: {}", what, reason);
 }
 
 std::string asked_by_lease(std::string_view allocation) {
@@ -168,6 +173,19 @@ std::string lease_is_cut(std::uint64_t asked_ms, std::uint64_t granted_ms,
                      human_duration_ms(asked_ms), manager, human_duration_ms(granted_ms));
 }
 
+std::string lease_moved(std::string_view allocation, std::uint64_t left_ms) {
+  return fmt::format(
+      "the resource manager has moved the end of the lease of allocation {}: it is in {}",
+      allocation, human_duration_ms(left_ms));
+}
+
+std::string lease_lifted(std::string_view allocation) {
+  return fmt::format(
+      "the resource manager has lifted the lease of allocation {}: its nodes stay until they are "
+      "released",
+      allocation);
+}
+
 std::string lease_ended(std::string_view allocation) {
   return fmt::format("the lease of allocation {} is over: its nodes go back", allocation);
 }
@@ -228,6 +246,33 @@ std::string time_asked_for(std::string_view allocation) {
 std::string not_answered_yet(std::string_view what, std::uint64_t age_ms, std::uint64_t left_ms) {
   return fmt::format("asked for {} ago: {}; no resource manager has answered yet, and has {} left",
                      human_duration_ms(age_ms), what, human_duration_ms(left_ms));
+}
+
+std::string request_is_queued(std::string_view what, std::string_view queue) {
+  return fmt::format("waiting for {}: {}", what, queue);
+}
+
+std::string waits_in_a_queue() {
+  return "in the queue of a scheduler";
+}
+
+std::string queued_for(std::string_view what, std::uint64_t age_ms, std::string_view queue) {
+  return fmt::format("asked for {} ago: {}; still waiting: {}", human_duration_ms(age_ms), what,
+                     queue);
+}
+
+std::string waits_behind_request(std::string_view what, std::string_view queue) {
+  return fmt::format(
+      "another request names a node that it names, too, and is answered first: waiting for {}: {}",
+      what, queue);
+}
+
+std::string queued_request_is_over(std::string_view what, std::string_view why) {
+  return fmt::format("not waiting any more for {}: {}", what, why);
+}
+
+Error asker_has_gone() {
+  return Error{ErrorCode::kUnavailable, "whoever asked has gone"};
 }
 
 std::string nodes_not_taken_back(std::string_view manager, std::span<const std::string> nodes,

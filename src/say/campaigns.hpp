@@ -15,11 +15,13 @@ namespace tide::say {
 // ---- what tide explain says of a change ----
 // `what`: "grow 4 (v3)".
 std::string change_phase(std::string_view what, std::string_view phase);
+std::string change_because(std::string_view what, std::string_view reason);
 std::string asked_by_request(bool still_there);
 std::string asked_by_somebody();  // when it has ended
 std::string asked_by_job(std::uint32_t job);
 std::string asked_by_push();
-std::string asked_by_reclaim();
+// `reason`: the manager's; empty: it gives none.
+std::string asked_by_reclaim(std::string_view reason);
 std::string asked_by_lease(std::string_view allocation);
 // `pid` 0: it is not known to have been started.
 std::string waits_for_report(std::string_view node, std::uint32_t pid);
@@ -52,6 +54,9 @@ std::string lease_extended(std::string_view allocation, std::uint64_t left_ms);
 // Behind what was granted.
 std::string lease_is_cut(std::uint64_t asked_ms, std::uint64_t granted_ms,
                          std::string_view manager);
+// By a resource manager, unasked.
+std::string lease_moved(std::string_view allocation, std::uint64_t left_ms);
+std::string lease_lifted(std::string_view allocation);
 std::string lease_ended(std::string_view allocation);
 // Of a grow that has begun.
 std::string lease_of_grow(std::uint64_t time_ms);
@@ -67,6 +72,17 @@ Error warning_of_what();
 Error lease_of_what_is_there(std::string_view node);
 std::string time_asked_for(std::string_view allocation);
 std::string not_answered_yet(std::string_view what, std::uint64_t age_ms, std::uint64_t left_ms);
+// ---- requests that a scheduler lets wait ----
+// `what`: "2 nodes"; `queue`: "job 17 is pending (Resources)".
+std::string request_is_queued(std::string_view what, std::string_view queue);
+std::string waits_in_a_queue();  // of a scheduler that says no more
+std::string queued_for(std::string_view what, std::uint64_t age_ms, std::string_view queue);
+// To a job whose nodes are named in the request of somebody else.
+std::string waits_behind_request(std::string_view what, std::string_view queue);
+std::string queued_request_is_over(std::string_view what, std::string_view why);
+Error asker_has_gone();
+
+// ---- what goes back ----
 // `verdict`: "declined".
 std::string nodes_not_taken_back(std::string_view manager, std::span<const std::string> nodes,
                                  std::string_view verdict);

@@ -9,13 +9,17 @@ namespace {
 
 const std::vector<std::string> kTwo = {"v3", "v4"};
 const std::vector<std::string> kNone;
+constexpr const char* kReason = "Slurm job 17 reached its time limit";
+constexpr const char* kQueue = "Slurm job 17 is pending (Resources)";
 
 void add_explained(Page& page) {
   SAMPLE(change_phase, "grow 2 (v3, v4)", "wiring");
+  SAMPLE(change_because, "shrink 3 (v3)", kReason);
   SAMPLE(asked_by_request, true);
   SAMPLE(asked_by_request, false);
   SAMPLE(asked_by_push);
-  SAMPLE(asked_by_reclaim);
+  SAMPLE(asked_by_reclaim, "");
+  SAMPLE(asked_by_reclaim, kReason);
   SAMPLE(asked_by_lease, "a1");
   SAMPLE(waits_for_report, "v3", 0);
   SAMPLE(waits_for_report, "v3", 6671);
@@ -50,6 +54,8 @@ void add_leases(Page& page) {
   SAMPLE(lease_warning, "a1", 30'000);
   SAMPLE(lease_extended, "a1", 630'000);
   SAMPLE(lease_is_cut, 3'600'000, 600'000, "pool");
+  SAMPLE(lease_moved, "a1", 630'000);
+  SAMPLE(lease_lifted, "a1");
   SAMPLE(lease_ended, "a1");
   SAMPLE(lease_of_grow, 300'000);
   SAMPLE(extend_by_what);
@@ -73,6 +79,12 @@ void add_campaigns(Page& page) {
   SAMPLE(lease_of_what_is_there, "v5");
   SAMPLE(time_asked_for, "a1");
   SAMPLE(not_answered_yet, "2 nodes", 3'000, 27'000);
+  SAMPLE(request_is_queued, "2 nodes", kQueue);
+  SAMPLE(waits_in_a_queue);
+  SAMPLE(queued_for, "2 nodes, as request 'more'", 3'600'000, kQueue);
+  SAMPLE(waits_behind_request, "v3", kQueue);
+  SAMPLE(queued_request_is_over, "2 nodes", "request 'more' was cancelled");
+  SAMPLE(asker_has_gone);
   SAMPLE(nodes_not_taken_back, "pool", kTwo, "declined");
   SAMPLE(no_nodes_now);
 }

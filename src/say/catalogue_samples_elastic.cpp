@@ -54,8 +54,9 @@ void add_progress(Page& page) {
   SAMPLE(job_given_up_with_its_nodes, kJob, "node v4 could not be started: failpoint");
   SAMPLE(job_gets_no_nodes, kJob, no_pool().message);
   SAMPLE(node_was_released);
-  SAMPLE(node_released_under_job, kJob, kTwo);
-  SAMPLE(node_released_under_job, kJob, kOne);
+  SAMPLE(node_released_under_job, kJob, kTwo, "");
+  SAMPLE(node_released_under_job, kJob, kOne, "");
+  SAMPLE(node_released_under_job, kJob, kOne, "Slurm job 17 reached its time limit");
 }
 
 void add_waits(Page& page) {
@@ -108,6 +109,7 @@ void add_commands(Page& page) {
   SAMPLE(nothing_to_change, kTwo);
   SAMPLE(allocation_is_over, "a1");
   SAMPLE(change_goes_on, false, 4);
+  SAMPLE(change_goes_on, false, 0);
   SAMPLE(change_goes_on, true, 0);
   SAMPLE(pool_gives, kTwo, 0);
   SAMPLE(pool_gives, kOne, 600'000);

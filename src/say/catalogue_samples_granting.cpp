@@ -22,11 +22,10 @@ void add_faults(Page& page) {
   SAMPLE(grant_file_in_variable, "PBS_NODEFILE", grant_file_not_readable(kFile, EACCES));
   SAMPLE(grant_file_not_readable, kFile, ENOENT);
   SAMPLE(grant_file_too_large, kFile, std::size_t{16} << 20U);
-  SAMPLE(grant_command_not_started, kFlux, ENOENT);
-  SAMPLE(grant_command_failed, kFlux, 1, "flux-resource: ERROR: broken pipe\n");
-  SAMPLE(grant_command_failed, kFlux, 1, "");
-  SAMPLE(grant_command_too_slow, kFlux, 30'000);
-  SAMPLE(grant_command_too_long, kFlux, std::size_t{16} << 20U);
+  SAMPLE(command_failed, kFlux, 1, "flux-resource: ERROR: broken pipe\n");
+  SAMPLE(command_failed, kFlux, 1, "");
+  SAMPLE(command_too_slow, kFlux, 30'000);
+  SAMPLE(command_says_too_much, kFlux, std::size_t{16} << 20U);
 }
 
 }  // namespace
@@ -40,6 +39,8 @@ void add_granting(Page& page) {
   SAMPLE(not_in_a_job, "slurm", "SLURM_JOB_ID");
   SAMPLE(grant_not_understood, "slurm", "17",
          counts_do_not_match("SLURM_JOB_NODELIST", 3, "SLURM_JOB_CPUS_PER_NODE", 2));
+  SAMPLE(only_nodes_of_job, "node9", "PBS job 17.server", std::vector<std::string>{"node3"});
+  SAMPLE(only_nodes_of_job, "node9", "PBS job 17.server", std::vector<std::string>{});
   SAMPLE(pool_in_a_job, "--pool", "slurm", "17");
   add_faults(page);
 }

@@ -187,11 +187,17 @@ std::string node_was_released() {
   return "it was released, and they did not end in time";
 }
 
-std::string node_released_under_job(std::string_view nspace, std::span<const std::string> nodes) {
+std::string node_released_under_job(std::string_view nspace, std::span<const std::string> nodes,
+                                    std::string_view reason) {
+  const bool one = nodes.size() == 1;
+  const auto why = reason.empty()
+                       ? std::string(one ? "this node is released" : "these nodes are released")
+                       : fmt::format("a resource manager takes {} back: {}",
+                                     one ? "this node" : "these nodes", reason);
   return fmt::format(
-      "job {}: its processes on {} were ended because {} released{}"
+      "job {}: its processes on {} were ended because {}{}"
       "it again: it runs on the nodes that are left",
-      nspace, names(nodes), nodes.size() == 1 ? "this node is" : "these nodes are", kTry);
+      nspace, names(nodes), why, kTry);
 }
 
 std::string waits_for_changes(std::size_t changes) {

@@ -55,7 +55,10 @@ std::string job_given_up_with_grow(std::string_view nspace, std::string_view why
 std::string job_given_up_with_its_nodes(std::string_view nspace, std::string_view why);
 std::string job_gets_no_nodes(std::string_view nspace, std::string_view why);
 std::string node_was_released();
-std::string node_released_under_job(std::string_view nspace, std::span<const std::string> nodes);
+// `reason`: of the resource manager that takes them back; empty: they are released, or it gives
+// none.
+std::string node_released_under_job(std::string_view nspace, std::span<const std::string> nodes,
+                                    std::string_view reason);
 
 // ---- what is waited for ----
 std::string waits_for_changes(std::size_t changes);

@@ -52,6 +52,14 @@ Error grant_not_understood(std::string_view manager, std::string_view job, const
                                      scheduler_job(manager, job), first_line(why.message), kTry)};
 }
 
+Error only_nodes_of_job(std::string_view host, std::string_view job,
+                        std::span<const std::string> free) {
+  return not_found(fmt::format(
+      "{} can't join: the DVM has its nodes from {}{}{}{}", quoted(host), job,
+      free.empty() ? ", and all of them already" : "", kTry,
+      free.empty() ? "a larger job" : fmt::format("one of these: {}", name_list(free))));
+}
+
 Error pool_in_a_job(std::string_view option, std::string_view manager, std::string_view job) {
   return invalid(
       fmt::format("{} is for a DVM that gets its nodes from nobody else, and here they are those "
@@ -107,22 +115,18 @@ Error grant_file_too_large(std::string_view file, std::size_t limit_bytes) {
   return invalid(fmt::format("{} has more than {} bytes", quoted(file), limit_bytes));
 }
 
-Error grant_command_not_started(std::string_view command, int errnum) {
-  return invalid(fmt::format("{} can't be run: {}", quoted(command), std::strerror(errnum)));
-}
-
-Error grant_command_failed(std::string_view command, int status, std::string_view text) {
+Error command_failed(std::string_view command, int status, std::string_view text) {
   const std::string said = one_line(first_line(trim(text)));
   return invalid(fmt::format("{} failed with status {}{}", quoted(command), status,
                              said.empty() ? "" : fmt::format(": {}", said)));
 }
 
-Error grant_command_too_slow(std::string_view command, std::uint64_t limit_ms) {
+Error command_too_slow(std::string_view command, std::uint64_t limit_ms) {
   return Error{ErrorCode::kTimedOut, fmt::format("{} did not answer within {}", quoted(command),
                                                  human_duration_ms(limit_ms))};
 }
 
-Error grant_command_too_long(std::string_view command, std::size_t limit_bytes) {
+Error command_says_too_much(std::string_view command, std::size_t limit_bytes) {
   return invalid(fmt::format("{} prints more than {} bytes", quoted(command), limit_bytes));
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,8 @@ std::string nodes_of_job(std::size_t nodes, std::uint64_t slots, std::string_vie
 // ---- refused ----
 Error not_in_a_job(std::string_view manager, std::string_view variable);
 Error grant_not_understood(std::string_view manager, std::string_view job, const Error& why);
+Error only_nodes_of_job(std::string_view host, std::string_view job,
+                        std::span<const std::string> free);
 Error pool_in_a_job(std::string_view option, std::string_view manager, std::string_view job);
 
 // ---- what is not understood; without what to do ----
@@ -36,9 +39,8 @@ Error flux_resources_unreadable(std::string_view source, std::string_view part);
 Error grant_file_in_variable(std::string_view variable, const Error& why);
 Error grant_file_not_readable(std::string_view file, int errnum);
 Error grant_file_too_large(std::string_view file, std::size_t limit_bytes);
-Error grant_command_not_started(std::string_view command, int errnum);
-Error grant_command_failed(std::string_view command, int status, std::string_view text);
-Error grant_command_too_slow(std::string_view command, std::uint64_t limit_ms);
-Error grant_command_too_long(std::string_view command, std::size_t limit_bytes);
+Error command_failed(std::string_view command, int status, std::string_view text);
+Error command_too_slow(std::string_view command, std::uint64_t limit_ms);
+Error command_says_too_much(std::string_view command, std::size_t limit_bytes);
 
 }  // namespace tide::say

@@ -128,9 +128,11 @@ std::string allocation_is_over(std::string_view allocation) {
 
 std::string change_goes_on(bool shrinks, std::uint32_t number) {
   const std::string_view what = shrinks ? "shrink" : "grow";
-  if (number == 0) {
-    return fmt::format("interrupted; the {} may still begin: tide status shows it", what);
+  if (number == 0 && !shrinks) {
+    return "interrupted; what was not granted yet is not asked for any more: tide status shows "
+           "what was";
   }
+  if (number == 0) return "interrupted; the shrink may still begin: tide status shows it";
   return fmt::format(
       "interrupted; the {} goes on: tide explain change:{} shows how far it is, tide status the "
       "nodes",

@@ -108,10 +108,9 @@ std::string slurm_job_not_seen(std::string_view job, std::string_view why) {
 std::string slurm_cannot_shrink(std::string_view job, std::span<const std::string> nodes,
                                 std::string_view why) {
   return fmt::format(
-      "Slurm does not take {} back from job {}: {}\nThe job keeps them until it ends; the next "
-      "grow "
-      "takes them first. Slurm without slurmdbd makes a job smaller only once.",
-      name_list(nodes), job, why);
+      "Slurm does not take {} back from job {}, which keeps what the DVM does not use: {}{}tide "
+      "grow, which takes them first; without slurmdbd Slurm makes a job smaller only once",
+      name_list(nodes), job, why, kTry);
 }
 
 std::string slurm_keeps_nodes(std::string_view job, std::span<const std::string> nodes) {
@@ -123,9 +122,9 @@ std::string slurm_keeps_nodes(std::string_view job, std::span<const std::string>
 
 std::string slurm_jobs_may_be_left(std::string_view name) {
   return fmt::format(
-      "Slurm has not said in time that it took all nodes back\n  try: squeue --me --name={}, and "
+      "Slurm has not said in time that it took all nodes back{}squeue --me --name={}, and "
       "scancel what is left",
-      name);
+      kTry, name);
 }
 
 }  // namespace tide::say

@@ -24,14 +24,24 @@ Result<head::ParsedOptions> read_as_head(std::vector<std::string> argv) {
   return head::parse_options(static_cast<int>(argv.size()), pointers.data());
 }
 
+// What is chosen is granted, with no more slots than that.
+void choose_within_a_grant(head::HeadOptions options) {
+  const rm::Grant grant{"slurm", "17", {{"node1", "", 4, 0}, {"node2.east", "", 2, 0}}, "V"};
+  if (!head::choose_nodes(options, grant)) return;
+  for (const auto& host : options.hosts) {
+    const auto granted = std::ranges::find(grant.hosts, host.name, &rm::Host::name);
+    FUZZ_REQUIRE(granted != grant.hosts.end() && host.slots <= granted->slots && host.slots > 0);
+  }
+}
+
 // The client checks for the head: what it lets pass the head must take, to the letter. Which hosts
 // there are only the head works out.
 void read_as_started_head(const cli::CommandLine& line) {
   std::vector<std::string> argv = {"prte"};
   cli::add_head_options(line, argv);
   const auto parsed = read_as_head(argv);
-  FUZZ_REQUIRE(parsed.ok() || line.has(cli::Option::kHost));
-  if (!parsed) return;
+  FUZZ_REQUIRE(parsed.ok());
+  choose_within_a_grant(parsed->options);
   FUZZ_REQUIRE(parsed->options.params == cli::command_line_params(line));
   const cli::GivenOption* uri = line.find(cli::Option::kReportUri);
   FUZZ_REQUIRE(uri == nullptr || parsed->options.report_uri == uri->value);
