@@ -30,11 +30,16 @@ std::vector<std::string> SlurmBook::children() const {
 
 bool SlurmBook::is_busy(const std::string& job) const {
   const auto found = jobs_.find(job);
-  return found != jobs_.end() && found->second.busy;
+  return found != jobs_.end() && found->second.orders > 0;
 }
 
-void SlurmBook::set_busy(const std::string& job, bool busy) {
-  if (const auto found = jobs_.find(job); found != jobs_.end()) found->second.busy = busy;
+void SlurmBook::begin_order(const std::string& job) {
+  if (const auto found = jobs_.find(job); found != jobs_.end()) ++found->second.orders;
+}
+
+void SlurmBook::end_order(const std::string& job) {
+  const auto found = jobs_.find(job);
+  if (found != jobs_.end() && found->second.orders > 0) --found->second.orders;
 }
 
 std::optional<std::uint64_t> SlurmBook::ends_s(const std::string& job) const {
@@ -108,9 +113,9 @@ Result<SlurmBook::Share> SlurmBook::grant(std::uint32_t count,
   for (const auto& word : named) {
     const auto known = find(word.name);
     if (!known) {
-      if (std::ranges::find(out.names, word.name) == out.names.end()) {
-        out.names.push_back(word.name);
-      }
+      const bool again =
+          std::ranges::find(out.named, word.name, &hosts::HostWord::name) != out.named.end();
+      if (!again) out.named.push_back(word);
       continue;
     }
     if (!taken.insert(*known).second) continue;
@@ -134,11 +139,26 @@ Result<SlurmBook::Share> SlurmBook::grant(std::uint32_t count,
   return out;
 }
 
-void SlurmBook::unuse(std::span<const Host> hosts) {
+std::set<std::string> SlurmBook::unuse(std::span<const Host> hosts) {
+  std::set<std::string> out;
   for (const auto& host : hosts) {
     const auto found = nodes_.find(host.name);
-    if (found != nodes_.end() && is_used(found->second)) found->second.state = State::kFree;
+    if (found == nodes_.end() || !is_used(found->second)) continue;
+    found->second.state = State::kFree;
+    out.insert(found->second.job);
   }
+  return out;
+}
+
+void SlurmBook::promise(const std::string& node, std::optional<std::uint64_t> until_ms) {
+  if (const auto found = nodes_.find(node); found != nodes_.end()) {
+    found->second.promised_ms = until_ms;
+  }
+}
+
+std::optional<std::uint64_t> SlurmBook::promised_ms(const std::string& node) const {
+  const auto found = nodes_.find(node);
+  return found == nodes_.end() ? std::nullopt : found->second.promised_ms;
 }
 
 void SlurmBook::add_child(const SlurmJob& job) {
@@ -224,22 +244,22 @@ std::set<std::string> SlurmBook::give_back(std::span<const std::string> names, b
 // nodes there is none.
 SlurmBook::Order SlurmBook::order_for(const std::string& job) const {
   const auto known = jobs_.find(job);
-  if (known == jobs_.end() || known->second.busy) return {};
+  if (known == jobs_.end() || known->second.orders > 0) return {};
   Order out;
   bool used = false;
   for (const auto& name : order_) {
     const Node& node = nodes_.at(name);
     if (node.job != job) continue;
     used = used || is_used(node);
-    const bool goes = node.state == State::kGoesBack && name != known->second.batch_host;
+    const bool wants = node.state == State::kGoesBack;
+    const bool goes = wants && name != known->second.batch_host;
     (goes ? out.leaving : out.staying).push_back(name);
+    if (wants && !goes) out.kept.push_back(name);
   }
   if (job != parent_ && !used) return {.what = Order::What::kCancel};
-  const bool wants = std::ranges::any_of(nodes_, [&job](const auto& entry) {
-    return entry.second.job == job && entry.second.state == State::kGoesBack;
-  });
-  if (!wants) return {};
+  if (out.leaving.empty() && out.kept.empty()) return {};
   if (out.staying.empty()) {
+    out.kept.push_back(out.leaving.front());
     out.staying.push_back(out.leaving.front());
     out.leaving.erase(out.leaving.begin());
   }
@@ -247,14 +267,17 @@ SlurmBook::Order SlurmBook::order_for(const std::string& job) const {
   return out;
 }
 
-// What could not go with the others is free.
 void SlurmBook::was_resized(const std::string& job, const Order& order) {
   for (const auto& name : order.leaving) {
+    if (job_of(name) != job) continue;
     nodes_.erase(name);
     std::erase(order_, name);
   }
-  for (auto& [name, node] : nodes_) {
-    if (node.job == job && node.state == State::kGoesBack) node.state = State::kFree;
+  for (const auto& name : order.kept) {
+    const auto found = nodes_.find(name);
+    if (found != nodes_.end() && found->second.state == State::kGoesBack) {
+      found->second.state = State::kFree;
+    }
   }
 }
 

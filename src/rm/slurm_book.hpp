@@ -26,14 +26,15 @@ class SlurmBook {
   struct Share {
     std::vector<Host> here{};
     std::uint32_t count = 0;
-    std::vector<std::string> names{};
+    std::vector<hosts::HostWord> named{};
   };
   // What has to be done for a job whose nodes go back.
   struct Order {
     enum class What : std::uint8_t { kNothing, kCancel, kResize, kKeep };
     What what = What::kNothing;
     std::vector<std::string> staying{};  // of kResize
-    std::vector<std::string> leaving{};  // … and of kKeep: they stay with the job, unused
+    std::vector<std::string> leaving{};  // as above
+    std::vector<std::string> kept{};     // were to go, too, and can't
   };
   // What Slurm has changed by itself.
   struct News {
@@ -50,8 +51,10 @@ class SlurmBook {
   [[nodiscard]] bool knows_job(const std::string& job) const { return jobs_.contains(job); }
   [[nodiscard]] std::vector<std::string> children() const;
   [[nodiscard]] bool is_busy(const std::string& job) const;
-  // An order for it is being carried out; what Slurm says of it meanwhile is not looked at.
-  void set_busy(const std::string& job, bool busy);
+  // An order for it is being carried out; what Slurm says of it meanwhile is not looked at. Each
+  // begin has its end.
+  void begin_order(const std::string& job);
+  void end_order(const std::string& job);
   [[nodiscard]] std::optional<std::uint64_t> ends_s(const std::string& job) const;
   // As a list of jobs tells of it, without looking closer.
   [[nodiscard]] bool agrees(const SlurmRow& row) const;
@@ -69,8 +72,11 @@ class SlurmBook {
 
   // What is free here first. An error if one of those that are named is taken.
   Result<Share> grant(std::uint32_t count, std::span<const hosts::HostWord> named);
-  // What was granted, and is not used after all, without a word to Slurm.
-  void unuse(std::span<const Host> hosts);
+  // What was granted, and is not used after all, without a word to Slurm. The jobs that it is of.
+  std::set<std::string> unuse(std::span<const Host> hosts);
+  // Until when a node may be used, if that is not when its job ends.
+  void promise(const std::string& node, std::optional<std::uint64_t> until_ms);
+  [[nodiscard]] std::optional<std::uint64_t> promised_ms(const std::string& node) const;
   // A job that was made for us. Its nodes are granted at once.
   void add_child(const SlurmJob& job);
   // Closer word of a job that is known. What comes new is granted if it is `wanted`, else free.
@@ -87,7 +93,7 @@ class SlurmBook {
   // is free again: a failed start is no reason to make it smaller.
   std::set<std::string> give_back(std::span<const std::string> names, bool never_joined);
   [[nodiscard]] Order order_for(const std::string& job) const;
-  // It was made smaller.
+  // It was made smaller, or can't be: what was kept is free to be had again.
   void was_resized(const std::string& job, const Order& order);
   // It can't be made smaller (any more): what was to go back is free to be had again.
   void cannot_resize(const std::string& job);
@@ -98,12 +104,13 @@ class SlurmBook {
     Host host{};
     std::string job{};
     State state = State::kFree;
+    std::optional<std::uint64_t> promised_ms{};
   };
   struct Job {
     std::optional<std::uint64_t> ends_s{};
     std::string batch_host{};
     bool can_shrink = true;
-    bool busy = false;
+    std::uint32_t orders = 0;  // that are being carried out
   };
 
   static bool is_used(const Node& node) {

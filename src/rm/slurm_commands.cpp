@@ -1,12 +1,14 @@
 #include "rm/slurm_commands.hpp"
 
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <asio/post.hpp>
 #include <chrono>
+#include <csignal>
 #include <map>
 #include <utility>
 
@@ -20,9 +22,10 @@ namespace tide::rm {
 namespace {
 
 constexpr std::string_view kTimesAsNumbers = "SLURM_TIME_FORMAT=%s";
-// For salloc to take its request back when it is told to end.
-constexpr std::uint32_t kSallocGraceMs = 5'000;
 constexpr std::string_view kHolder = "cat";
+// Slurm's words for a number that is no job's, and for a job that it changes no more.
+constexpr std::string_view kNoSuchJob = "Invalid job id";
+constexpr std::string_view kNoMoreChanges = "DB index is being set";
 
 // What it says by itself, without the name of the program in front of it and without the news.
 std::string last_words(std::string_view errors) {
@@ -54,9 +57,15 @@ Status status_of(const Result<exec::CommandEnd>& result, const std::string& prog
   if (result->timed_out) return say::slurm_command_silent(program);
   if (result->succeeded()) return ok_status();
   const auto words = last_words(result->errors);
+  if (words.find(kNoMoreChanges) != words.npos) return say::slurm_changes_no_more(words);
+  const bool says_why = !words.empty() && WIFEXITED(result->wait_status);
   auto error = say::slurm_command_failed(
-      program, words.empty() ? exec::describe_wait_status(result->wait_status) : words);
-  if (!was_not_reached(result->errors)) error.code = ErrorCode::kOutOfResources;
+      program, says_why ? words : exec::describe_wait_status(result->wait_status));
+  if (words.find(kNoSuchJob) != words.npos) {
+    error.code = ErrorCode::kNotFound;
+  } else if (!was_not_reached(result->errors)) {
+    error.code = ErrorCode::kOutOfResources;
+  }
   return error;
 }
 
@@ -82,8 +91,8 @@ void add(std::vector<std::string>& argv, std::string_view option, std::uint32_t 
 
 std::vector<std::string> salloc_argv(const SlurmWish& wish,
                                      const std::vector<std::string>& more_args) {
-  // Without --no-kill the loss of one node would take all others of the job along.
-  // With --kill-command it ends as soon as the job does, else it would go on with what it runs.
+  // Without --no-kill the loss of one node would take all others of the job along; without
+  // --kill-command salloc would live on when its job is over.
   std::vector<std::string> argv = {"salloc", "--no-kill", "--kill-command",
                                    fmt::format("--nodes={}", wish.count), "--ntasks-per-node=1"};
   add(argv, "--cpus-per-task", wish.cores);
@@ -127,14 +136,24 @@ std::optional<Result<SlurmJob>> slurm_job_in_environment(std::string_view entrie
 }
 
 // "salloc: job 17 queued and waiting for resources"
-std::optional<std::string> slurm_job_in_queue(std::string_view words_of_salloc) {
-  for (const auto& line : split(words_of_salloc, '\n')) {
-    if (line.find("queued") == line.npos) continue;
-    for (const auto& word : split(line, ' ')) {
-      if (is_whole_number(word)) return word;
+std::optional<SallocWords> read_salloc(std::string_view errors) {
+  SallocWords out;
+  const auto whole = errors.substr(0, errors.rfind('\n') + 1);  // a number may go on
+  for (const auto& line : split(whole, '\n')) {
+    const auto says = [&line](std::string_view words) { return line.find(words) != line.npos; };
+    const auto words = split(line, ' ');
+    for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+      const auto number = words[i + 1].substr(0, words[i + 1].find_first_not_of("0123456789"));
+      const bool is_jobs = words[i] == "allocation" || words[i] == "job" || words[i] == "Job";
+      if (is_jobs && !number.empty()) out.job = number;
     }
+    out.waits = out.waits || says("queued and waiting") || says("Pending job allocation");
+    const bool ends = says("has been revoked") || says("Relinquishing job allocation");
+    const bool fails = says("Unable to clean up") && !says(kNoSuchJob);
+    out.given_back = (out.given_back || ends) && !fails;
   }
-  return std::nullopt;
+  if (out.job.empty()) return std::nullopt;
+  return out;
 }
 
 // ---- a job that lasts as long as somebody holds it ----
@@ -144,71 +163,104 @@ class SlurmCommands::Hold final : public SlurmHold {
   Hold(SlurmCommands& owner, Events events)
       : owner_(owner),
         events_(std::move(events)),
-        command_(std::make_shared<exec::Command>(owner.io_)) {}
+        command_(std::make_shared<exec::Command>(owner.io_)),
+        patience_(owner.io_) {}
   Hold(const Hold&) = delete;
   Hold& operator=(const Hold&) = delete;
   Hold(Hold&&) = delete;
   Hold& operator=(Hold&&) = delete;
   ~Hold() override { give_back(); }
 
-  Status start(const std::vector<std::string>& argv);
+  void start(const std::vector<std::string>& argv);
   void on_over(std::function<void()> then) override { over_ = std::move(then); }
 
  private:
   void heard(const std::string& output);
   void complained(const std::string& errors);
   void ended(const exec::CommandEnd& end);
+  void refuse(Error why);
   void give_back();
 
   SlurmCommands& owner_;
   Events events_;
   std::function<void()> over_;
   std::shared_ptr<exec::Command> command_;
+  asio::steady_timer patience_;
+  std::string job_;  // once it is known
   bool waits_ = false;
   bool granted_ = false;
+  std::shared_ptr<const bool> lifetime_ = std::make_shared<const bool>(true);
 };
 
-Status SlurmCommands::Hold::start(const std::vector<std::string>& argv) {
-  auto started = command_->start({.argv = argv,
-                                  .environment = owner_.environment_,
-                                  .grace_ms = kSallocGraceMs,
-                                  .holds_input = true},
-                                 {.output = [this](const auto& text) { heard(text); },
-                                  .errors = [this](const auto& text) { complained(text); },
-                                  .ended = [this](const auto& end) { ended(end); }});
-  if (!started) command_.reset();
-  return started;
+void SlurmCommands::Hold::start(const std::vector<std::string>& argv) {
+  const auto started = command_->start({.argv = argv,
+                                        .environment = owner_.environment_,
+                                        .grace_ms = owner_.config_.grace_ms,
+                                        .holds_input = true,
+                                        .parent_death_signal = SIGTERM},
+                                       {.output = [this](const auto& text) { heard(text); },
+                                        .errors = [this](const auto& text) { complained(text); },
+                                        .ended = [this](const auto& end) { ended(end); }});
+  if (!started) {
+    command_.reset();
+    auto why = say::slurm_command_failed("salloc", started.error().message);
+    return asio::post(owner_.io_,
+                      [this, alive = std::weak_ptr(lifetime_), why = std::move(why)]() mutable {
+                        if (!alive.expired()) refuse(std::move(why));
+                      });
+  }
+  if (owner_.config_.timeout_ms == 0) return;
+  patience_.expires_after(std::chrono::milliseconds(owner_.config_.timeout_ms));
+  patience_.async_wait([this, alive = std::weak_ptr(lifetime_)](const asio::error_code& error) {
+    if (error || alive.expired() || granted_ || !job_.empty()) return;
+    refuse(say::slurm_command_silent("salloc"));
+  });
 }
 
+// Whoever is told something may drop us.
 void SlurmCommands::Hold::heard(const std::string& output) {
   if (granted_) return;
   auto job = slurm_job_in_environment(output);
   if (!job) return;
   granted_ = true;
-  // Whoever is told may drop us.
-  if (*job) return events_.granted(std::move(**job));
-  const auto refused = std::exchange(events_, {}).refused;
-  refused(job->error());
+  if (!*job) return refuse(job->error());
+  job_ = (*job)->id;
+  const auto told = events_.granted;
+  if (told) told(std::move(**job));
 }
 
 void SlurmCommands::Hold::complained(const std::string& errors) {
-  if (waits_ || granted_) return;
-  const auto job = slurm_job_in_queue(errors);
-  if (!job) return;
-  waits_ = true;
-  events_.waits(*job);
+  const auto words = read_salloc(errors);
+  if (!words || granted_) return;
+  job_ = words->job;
+  if (!words->waits || std::exchange(waits_, true)) return;
+  const auto told = events_.waits;
+  if (told) told(words->job);
 }
 
 void SlurmCommands::Hold::ended(const exec::CommandEnd& end) {
   command_.reset();
-  const auto events = std::exchange(events_, {});
   if (granted_) {
     const auto over = std::exchange(over_, {});
     if (over) over();
     return;
   }
+  const auto words = read_salloc(end.errors);
+  if (words && !words->given_back) events_.left(words->job);
+  constexpr std::string_view kCancelled = "Job has been cancelled";
+  if (words && end.errors.find(kCancelled) != end.errors.npos) {
+    return refuse(say::slurm_job_was_lost(words->job, "CANCELLED"));
+  }
   const auto status = status_of(end, "salloc");
-  events.refused(status ? say::slurm_gave_nothing(last_words(end.errors)) : status.error());
+  refuse(status ? say::slurm_gave_nothing(last_words(end.errors)) : status.error());
+}
+
+// Only once, and nothing after it.
+void SlurmCommands::Hold::refuse(Error why) {
+  const auto told = std::exchange(events_.refused, {});
+  events_.granted = {};
+  events_.waits = {};
+  if (told) told(std::move(why));
 }
 
 // Not granted: salloc takes the request back when it is told to end.
@@ -216,8 +268,12 @@ void SlurmCommands::Hold::give_back() {
   if (command_ == nullptr) return;
   owner_.running_.insert(command_);
   command_->forget([&owner = owner_, alive = std::weak_ptr(owner_.lifetime_),
-                    command = std::weak_ptr(command_)](const exec::CommandEnd&) {
+                    command = std::weak_ptr(command_), left = std::move(events_.left),
+                    job = job_](const exec::CommandEnd& end) {
     if (alive.expired()) return;
+    const auto words = read_salloc(end.errors);
+    const auto& known = words ? words->job : job;
+    if (!known.empty() && !(words && words->given_back)) left(known);
     owner.running_.erase(command.lock());
     owner.look_whether_settled();
   });
@@ -283,15 +339,8 @@ void SlurmCommands::list(Then<Result<std::vector<SlurmRow>>> then) {
 
 std::unique_ptr<SlurmHold> SlurmCommands::allocate(const SlurmWish& wish,
                                                    SlurmHold::Events events) {
-  auto hold = std::make_unique<Hold>(*this, events);
-  const auto started = hold->start(salloc_argv(wish, config_.salloc_args));
-  if (!started) {
-    auto error = say::slurm_command_failed("salloc", started.error().message);
-    asio::post(io_, [alive = std::weak_ptr(lifetime_), refused = std::move(events.refused),
-                     error = std::move(error)] {
-      if (!alive.expired()) refused(error);
-    });
-  }
+  auto hold = std::make_unique<Hold>(*this, std::move(events));
+  hold->start(salloc_argv(wish, config_.salloc_args));
   return hold;
 }
 
@@ -305,8 +354,8 @@ void SlurmCommands::prolong(const std::string& job, std::uint32_t minutes, Then<
         std::move(then));
 }
 
-void SlurmCommands::cancel(const std::string& job, Then<Status> then) {
-  order({"scancel", job}, std::move(then));
+void SlurmCommands::cancel(const std::string& job, const std::string& name, Then<Status> then) {
+  order({"scancel", "--name=" + name, job}, std::move(then));
 }
 
 // ---- the end ----
@@ -330,7 +379,9 @@ bool SlurmCommands::gives_back(pid_t pid) const {
 void SlurmCommands::look_whether_settled() {
   if (!settled_ || !running_.empty()) return;
   settle_timer_.cancel();
-  asio::post(io_, [told = std::exchange(settled_, {})] { told(true); });
+  asio::post(io_, [alive = std::weak_ptr(lifetime_), told = std::exchange(settled_, {})] {
+    if (!alive.expired()) told(true);
+  });
 }
 
 }  // namespace tide::rm

@@ -3,7 +3,9 @@
 //
 // A job for more nodes is an salloc that runs `cat`, which tells the environment it was given, and
 // so the nodes, and then reads a pipe of ours: when that closes, because the job is given back or
-// because we are no more, cat ends, and salloc gives the job back to Slurm.
+// because we are no more, cat ends, and salloc gives the job back to Slurm. While it waits in the
+// queue it does not look at the pipe: it is told by a signal, by us or by the kernel when we are no
+// more. When the job ends by itself salloc ends cat, and then itself.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -22,7 +24,9 @@
 namespace tide::rm {
 
 struct SlurmCommandsConfig {
-  std::uint32_t timeout_ms = 20'000;       // of each but salloc
+  // Of each; of salloc until it has granted, or said that the request waits.
+  std::uint32_t timeout_ms = 20'000;
+  std::uint32_t grace_ms = 5'000;          // for salloc, to take its request back
   std::vector<std::string> salloc_args{};  // more of what people want of new jobs
 };
 
@@ -41,7 +45,7 @@ class SlurmCommands final : public SlurmControl {
   void resize(const std::string& job, std::span<const std::string> staying,
               Then<Status> then) override;
   void prolong(const std::string& job, std::uint32_t minutes, Then<Status> then) override;
-  void cancel(const std::string& job, Then<Status> then) override;
+  void cancel(const std::string& job, const std::string& name, Then<Status> then) override;
   void settle(std::uint32_t limit_ms, Then<bool> then) override;
   [[nodiscard]] bool gives_back(pid_t pid) const override;
 
@@ -69,7 +73,12 @@ std::vector<std::string> salloc_argv(const SlurmWish& wish,
 // The job of which an environment tells, its entries apart by NUL; nothing while it is not all
 // there.
 std::optional<Result<SlurmJob>> slurm_job_in_environment(std::string_view entries);
-// The job that salloc has put into the queue; nothing while it has said none.
-std::optional<std::string> slurm_job_in_queue(std::string_view words_of_salloc);
+// What salloc has said of the job that it asks for; nothing as long as it has said nothing of it.
+struct SallocWords {
+  std::string job{};
+  bool waits = false;       // in the queue
+  bool given_back = false;  // Slurm has it
+};
+std::optional<SallocWords> read_salloc(std::string_view errors);
 
 }  // namespace tide::rm

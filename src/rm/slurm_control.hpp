@@ -32,10 +32,13 @@ struct SlurmWish {
 // however it ended, has given it back.
 class SlurmHold {
  public:
+  // None but the last comes after it was dropped.
   struct Events {
     std::function<void(const std::string& job)> waits;  // it is in the queue; at most once
     std::function<void(SlurmJob)> granted;              // its end is not known yet
     std::function<void(Error)> refused;                 // in place of that
+    // It was dropped, and Slurm does not know: the job has to be cancelled.
+    std::function<void(const std::string& job)> left;
   };
   SlurmHold() = default;
   SlurmHold(const SlurmHold&) = delete;
@@ -47,6 +50,11 @@ class SlurmHold {
   // Of one that was granted, who is told that the job is over, or is not held any more.
   virtual void on_over(std::function<void()> then) = 0;
 };
+
+// Whether what was shown of a job is that it is over. That nothing could be shown is not.
+inline bool shows_end(const Result<SlurmJob>& shown) {
+  return shown ? shown->life == SlurmLife::kOver : shown.error().code == ErrorCode::kNotFound;
+}
 
 class SlurmControl {
  public:
@@ -60,7 +68,8 @@ class SlurmControl {
   SlurmControl& operator=(SlurmControl&&) = delete;
   virtual ~SlurmControl() = default;
 
-  // What is known of a job, in detail; of all jobs of this user, a line each.
+  // What is known of a job, in detail: an error that is kNotFound says that there is none. Of all
+  // jobs of this user, a line each.
   virtual void show(const std::string& job, Then<Result<SlurmJob>> then) = 0;
   virtual void list(Then<Result<std::vector<SlurmRow>>> then) = 0;
   virtual std::unique_ptr<SlurmHold> allocate(const SlurmWish& wish, SlurmHold::Events events) = 0;
@@ -69,9 +78,9 @@ class SlurmControl {
   virtual void resize(const std::string& job, std::span<const std::string> staying,
                       Then<Status> then) = 0;
   virtual void prolong(const std::string& job, std::uint32_t minutes, Then<Status> then) = 0;
-  virtual void cancel(const std::string& job, Then<Status> then) = 0;
-  // `then` comes when nothing is under way any more that gives jobs back, or when the time is over;
-  // whether something was still under way.
+  // Only if it has this name: numbers are given again when Slurm has lost its memory.
+  virtual void cancel(const std::string& job, const std::string& name, Then<Status> then) = 0;
+  // `then` comes when nothing is under way any more, or when the time is over; whether nothing is.
   virtual void settle(std::uint32_t limit_ms, Then<bool> then) = 0;
   // Whether this is a process that gives jobs back, also without us.
   [[nodiscard]] virtual bool gives_back(pid_t pid) const = 0;

@@ -31,6 +31,13 @@ constexpr std::array kLives = {
     Lives{"DEADLINE", SlurmLife::kOver},       Lives{"OUT_OF_MEMORY", SlurmLife::kOver},
     Lives{"REVOKED", SlurmLife::kOver}};
 
+// That a node is down, or that others have too much already, passes; these don't.
+constexpr std::array<std::string_view, 6> kInVain = {"PartitionNodeLimit", "PartitionTimeLimit",
+                                                     "PartitionConfig",    "BadConstraints",
+                                                     "InvalidAccount",     "InvalidQOS"};
+// QOSMaxNodePerJobLimit, AssocMaxWallDurationPerJobLimit, and their like.
+constexpr std::string_view kOfEachJob = "PerJobLimit";
+
 constexpr std::size_t kRowFields = 5;
 
 // Slurm writes so where there is nothing.
@@ -159,6 +166,10 @@ std::optional<SlurmLife> life_of_slurm_state(std::string_view state) {
   const auto* const found = std::ranges::find(kLives, state, &Lives::first);
   if (found == kLives.end()) return std::nullopt;
   return found->second;
+}
+
+bool slurm_waits_in_vain(std::string_view reason) {
+  return std::ranges::find(kInVain, reason) != kInVain.end() || reason.ends_with(kOfEachJob);
 }
 
 Result<SlurmJob> parse_slurm_job(std::string_view text) {

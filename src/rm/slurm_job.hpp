@@ -21,6 +21,9 @@ enum class SlurmLife : std::uint8_t {
 };
 // Nothing: it is no word of Slurm's.
 std::optional<SlurmLife> life_of_slurm_state(std::string_view state);
+// Whether a job that waits for this reason would do so for ever, as long as nobody configures Slurm
+// anew or changes the job.
+bool slurm_waits_in_vain(std::string_view reason);
 
 // As `scontrol -d -o show job` tells of it, with SLURM_TIME_FORMAT=%s.
 struct SlurmJob {

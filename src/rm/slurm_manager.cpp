@@ -14,8 +14,11 @@ constexpr std::uint64_t kSecondMs = 1'000;
 constexpr std::uint64_t kMinuteMs = 60'000;
 // Nodes are to be gone before Slurm ends what is on them.
 constexpr std::uint64_t kBeforeTheEndMs = 3'000;
+// Between the start of a job and its being known here: it is to last so much longer.
+constexpr std::uint64_t kToHearOfItMs = 2'000;
 constexpr std::uint32_t kFirstRetryMs = 5'000;
 constexpr std::uint32_t kLastRetryMs = 60'000;
+constexpr std::uint32_t kMostCancels = 20;
 
 std::uint32_t minutes_for(std::uint64_t time_ms) {
   return static_cast<std::uint32_t>((time_ms + kMinuteMs - 1) / kMinuteMs);
@@ -23,6 +26,20 @@ std::uint32_t minutes_for(std::uint64_t time_ms) {
 
 std::uint32_t at_most_u32(std::uint64_t value) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(value, UINT32_MAX));
+}
+
+std::uint32_t next_pause(std::uint32_t last_ms) {
+  return last_ms == 0 ? kFirstRetryMs : std::min(2 * last_ms, kLastRetryMs);
+}
+
+// Those that were wished by name may be wished with fewer slots.
+void limit_slots(std::vector<Host>& hosts, const std::vector<hosts::HostWord>& words) {
+  for (auto& host : hosts) {
+    const auto word = std::ranges::find(words, host.name, &hosts::HostWord::name);
+    if (word == words.end()) continue;
+    host.slots = smaller_limit(host.slots, word->slots);
+    host.max_slots = smaller_limit(host.max_slots, word->max_slots);
+  }
 }
 
 // A name that Slurm could have; anything else is kept from its commands.
@@ -75,47 +92,49 @@ void SlurmManager::ask(const core::AskForNodes& wanted, std::span<const hosts::H
   auto& ask = asks_[wanted.ask];
   ask.share = std::move(*share);
   ask.wish = wanted.wish;
-  if (ask.share.count == 0 && ask.share.names.empty()) {
+  if (ask.share.count == 0 && ask.share.named.empty()) {
     return grant(wanted.ask, std::move(ask.share.here));
   }
   allocate(wanted.ask);
 }
 
 SlurmWish SlurmManager::wish_of(const Ask& ask) const {
-  return {.count = ask.share.count + static_cast<std::uint32_t>(ask.share.names.size()),
-          .names = ask.share.names,
-          .without = book_.nodes(),
-          .cores = cores_,
-          .minutes = ask.minutes,
-          .partition = parent_.partition,
-          .account = parent_.account,
-          .qos = parent_.qos,
-          .job_name = settings_.job_name};
+  SlurmWish out{.count = ask.share.count + static_cast<std::uint32_t>(ask.share.named.size()),
+                .without = book_.nodes(),
+                .cores = cores_,
+                .minutes = ask.minutes,
+                .partition = parent_.partition,
+                .account = parent_.account,
+                .qos = parent_.qos,
+                .job_name = settings_.job_name};
+  for (const auto& word : ask.share.named) out.names.push_back(word.name);
+  return out;
 }
 
 // It would be of no use for longer than the DVM can last.
 void SlurmManager::allocate(std::uint32_t number) {
   auto& ask = asks_.at(number);
+  const auto wish_ms = std::uint64_t{ask.wish.time_ms};
+  const auto minutes = wish_ms == 0 ? 0 : minutes_for(wish_ms + kBeforeTheEndMs + kToHearOfItMs);
   const auto most_ms = parent_left_ms();
   const auto most = most_ms == 0 ? 0 : std::max<std::uint32_t>(1, most_ms / kMinuteMs);
-  // A little more than is wished: it begins before we know, and ends here before it ends there.
-  const auto wish_ms = ask.wish.time_ms == 0 ? 0 : ask.wish.time_ms + 2 * kBeforeTheEndMs;
-  ask.minutes = smaller_limit(minutes_for(wish_ms), most);
+  ask.minutes = smaller_limit(minutes, most);
   ask.hold = control_.allocate(
       wish_of(ask),
       {.waits =
            [this, number](const std::string& job) {
-             asks_.at(number).job = job;
+             asks_.at(number).queued = job;
              queued(number, "");
              hurry();
            },
        .granted = [this, number](SlurmJob job) { on_granted(number, std::move(job)); },
-       .refused = [this, number](Error why) { refuse(number, std::move(why)); }});
+       .refused = [this, number](Error why) { refuse(number, std::move(why)); },
+       .left = [this](const std::string& job) { cancel_left(job); }});
 }
 
 void SlurmManager::queued(std::uint32_t number, const std::string& reason) {
   auto& ask = asks_.at(number);
-  auto text = say::slurm_job_waits(ask.job, reason);
+  auto text = say::slurm_job_waits(ask.queued, reason);
   if (text == ask.told) return;
   ask.told = text;
   listener_.on_queued(number, std::move(text));
@@ -123,9 +142,11 @@ void SlurmManager::queued(std::uint32_t number, const std::string& reason) {
 
 void SlurmManager::on_granted(std::uint32_t number, SlurmJob job) {
   auto& ask = asks_.at(number);
-  holds_[job.id] = std::move(ask.hold);
-  holds_.at(job.id)->on_over([this, id = job.id] { on_over(id); });
-  ask.job.clear();
+  ask.queued.clear();
+  ask.granted = job.id;
+  auto& hold = holds_[job.id];
+  hold = std::move(ask.hold);
+  hold->on_over([this, id = job.id] { on_over(id); });
   book_.add_child(job);
   control_.show(job.id, [this, number, job](const Result<SlurmJob>& closer) {
     on_end_known(number, job, closer);
@@ -137,7 +158,9 @@ void SlurmManager::on_granted(std::uint32_t number, SlurmJob job) {
 void SlurmManager::on_end_known(std::uint32_t number, SlurmJob job,
                                 const Result<SlurmJob>& closer) {
   const auto found = asks_.find(number);
-  const auto minutes = found == asks_.end() ? 0 : found->second.minutes;
+  if (found == asks_.end()) return;  // taken back meanwhile, or over
+  const auto minutes = found->second.minutes;
+  if (shows_end(closer)) return lost(job.id, closer ? closer->state : "");
   if (closer && closer->life == SlurmLife::kRuns) {
     job = *closer;
   } else if (minutes > 0) {
@@ -145,10 +168,7 @@ void SlurmManager::on_end_known(std::uint32_t number, SlurmJob job,
   }
   book_.update(job, true);
   auto hosts = book_.used_hosts_of(job.id);
-  if (found == asks_.end()) {
-    book_.unuse(hosts);
-    return see_to(job.id);
-  }
+  limit_slots(hosts, found->second.share.named);
   auto& here = found->second.share.here;
   hosts.insert(hosts.begin(), here.begin(), here.end());
   grant(number, std::move(hosts));
@@ -163,31 +183,39 @@ void SlurmManager::grant(std::uint32_t number, std::vector<Host> hosts) {
 // What is granted together goes together: with the job that ends first, or with the parent.
 SlurmManager::Grant SlurmManager::grant_of(std::vector<Host> hosts, core::Lease wish) {
   Grant out{.hosts = std::move(hosts), .lease = wish};
-  std::set<std::string> jobs;
-  for (const auto& host : out.hosts) jobs.insert(book_.job_of(host.name));
   std::uint32_t most_ms = parent_left_ms();
-  for (const auto& job : jobs) most_ms = smaller_limit(most_ms, left_ms(job));
+  for (const auto& host : out.hosts) {
+    most_ms = smaller_limit(most_ms, left_ms(book_.job_of(host.name)));
+  }
   out.lease.time_ms = smaller_limit(wish.time_ms, most_ms);
   out.cut = out.lease.time_ms < wish.time_ms;
-  for (const auto& job : jobs) {
-    if (out.lease.time_ms > 0 && out.lease.time_ms != left_ms(job)) {
-      promised_ms_[job] = clock_.now_ms() + out.lease.time_ms;
-    }
+  const auto until_ms = clock_.now_ms() + out.lease.time_ms;
+  for (const auto& host : out.hosts) {
+    book_.promise(host.name, std::nullopt);
+    const auto job_ms = end_ms(host.name);
+    const bool sooner = out.lease.time_ms > 0 && (job_ms == 0 || until_ms + kSecondMs < job_ms);
+    if (sooner) book_.promise(host.name, until_ms);
   }
   return out;
 }
 
-void SlurmManager::refuse(std::uint32_t number, Error why) {
-  book_.unuse(asks_.at(number).share.here);
-  asks_.erase(number);
-  listener_.on_refused(number, std::move(why));
+// What it had of our jobs is free again; one of which nothing else is used goes.
+void SlurmManager::cancel(std::uint32_t ask) {
+  const auto gone = asks_.extract(ask);
+  if (gone.empty()) return;
+  auto hosts = gone.mapped().share.here;
+  for (auto& host : book_.used_hosts_of(gone.mapped().granted)) hosts.push_back(std::move(host));
+  for (const auto& job : book_.unuse(hosts)) see_to(job);
 }
 
-void SlurmManager::cancel(std::uint32_t ask) {
-  const auto found = asks_.find(ask);
-  if (found == asks_.end()) return;
-  book_.unuse(found->second.share.here);
-  asks_.erase(found);
+bool SlurmManager::is_coming(const std::string& job) const {
+  return std::ranges::any_of(asks_,
+                             [&job](const auto& entry) { return entry.second.granted == job; });
+}
+
+void SlurmManager::refuse(std::uint32_t number, Error why) {
+  cancel(number);
+  listener_.on_refused(number, std::move(why));
 }
 
 // ---- more time ----
@@ -195,14 +223,16 @@ void SlurmManager::cancel(std::uint32_t ask) {
 void SlurmManager::ask(const core::AskForTime& wanted) {
   Prolonging out{.time_ms = wanted.time_ms};
   for (const auto& node : wanted.nodes) {
-    if (const auto job = book_.job_of(node); !job.empty()) out.jobs.insert(job);
+    if (const auto job = book_.job_of(node); !job.empty()) out.nodes[job].push_back(node);
   }
+  if (out.nodes.empty()) return listener_.on_refused(wanted.ask, say::slurm_has_none_of_them());
   const auto parent_ms = parent_left_ms();
-  for (const auto& job : out.jobs) {
+  for (const auto& [job, nodes] : out.nodes) {
+    out.jobs.insert(job);
     if (parent_ms == 0 || job == book_.parent()) continue;
-    const auto end_ms = ends_for_us_ms(job);
+    const auto ends_ms = last_end_ms(nodes);
     const auto parent_end_ms = clock_.now_ms() + parent_ms;
-    const auto room_ms = parent_end_ms > end_ms ? parent_end_ms - end_ms : 0;
+    const auto room_ms = parent_end_ms > ends_ms ? parent_end_ms - ends_ms : 0;
     if (room_ms < kSecondMs) {
       return listener_.on_refused(wanted.ask, say::slurm_no_longer_than(book_.parent()));
     }
@@ -210,30 +240,54 @@ void SlurmManager::ask(const core::AskForTime& wanted) {
     out.time_ms = at_most_u32(std::min<std::uint64_t>(room_ms, out.time_ms));
   }
   const auto jobs = out.jobs;
-  const auto time_ms = out.time_ms;
   prolongings_.emplace(wanted.ask, std::move(out));
-  for (const auto& job : jobs) prolong(wanted.ask, job, time_ms);
+  for (const auto& job : jobs) prolong(wanted.ask, job);
 }
 
 // What Slurm gives already, because it counts in minutes, is not asked for again.
-void SlurmManager::prolong(std::uint32_t number, const std::string& job, std::uint32_t time_ms) {
+void SlurmManager::prolong(std::uint32_t number, const std::string& job) {
+  const auto& prolonging = prolongings_.at(number);
   const auto slurms_end_ms = book_.ends_s(job).value_or(0) * kSecondMs;
-  const auto end_ms = ends_for_us_ms(job) + time_ms;
-  if (slurms_end_ms == 0 || end_ms <= slurms_end_ms) return prolonged(number, job, ok_status());
-  const auto minutes = minutes_for(end_ms - slurms_end_ms);
+  const auto needed_ms =
+      last_end_ms(prolonging.nodes.at(job)) + prolonging.time_ms + kBeforeTheEndMs;
+  if (slurms_end_ms == 0 || needed_ms <= slurms_end_ms) {
+    return prolonged(number, job, ok_status());
+  }
+  book_.begin_order(job);
+  const auto minutes = minutes_for(needed_ms - slurms_end_ms);
   control_.prolong(job, minutes, [this, number, job](const Status& status) {
-    if (!status) return prolonged(number, job, status);
+    if (!status) {
+      prolonged(number, job, status);
+      book_.end_order(job);
+      return see_to(job);
+    }
     control_.show(job, [this, number, job](const Result<SlurmJob>& closer) {
-      if (closer) book_.update(*closer, true);
+      if (closer && closer->life == SlurmLife::kRuns) on_new_end(number, *closer);
       prolonged(number, job, ok_status());
+      book_.end_order(job);
+      see_to(job);
     });
   });
 }
 
-std::uint64_t SlurmManager::ends_for_us_ms(const std::string& job) const {
-  const auto promised = promised_ms_.find(job);
-  return promised == promised_ms_.end() ? book_.ends_s(job).value_or(0) * kSecondMs
-                                        : promised->second;
+// Those that are prolonged have what they are told next, and not what Slurm makes of it.
+void SlurmManager::on_new_end(std::uint32_t number, const SlurmJob& job) {
+  if (const auto found = prolongings_.find(number); found != prolongings_.end()) {
+    for (const auto& node : found->second.nodes.at(job.id)) book_.promise(node, end_ms(node));
+  }
+  tell(job.id, book_.update(job, true));
+}
+
+std::uint64_t SlurmManager::end_ms(const std::string& node) const {
+  if (const auto promised = book_.promised_ms(node)) return *promised;
+  const auto job_ms = book_.ends_s(book_.job_of(node)).value_or(0) * kSecondMs;
+  return job_ms > kBeforeTheEndMs ? job_ms - kBeforeTheEndMs : 0;
+}
+
+std::uint64_t SlurmManager::last_end_ms(const std::vector<std::string>& nodes) const {
+  std::uint64_t out = 0;
+  for (const auto& node : nodes) out = std::max(out, end_ms(node));
+  return out;
 }
 
 void SlurmManager::prolonged(std::uint32_t number, const std::string& job, const Status& status) {
@@ -244,12 +298,14 @@ void SlurmManager::prolonged(std::uint32_t number, const std::string& job, const
     return listener_.on_refused(number, status.error());
   }
   auto& prolonging = found->second;
-  if (const auto promised = promised_ms_.find(job); promised != promised_ms_.end()) {
-    promised->second += prolonging.time_ms;
-  }
   prolonging.jobs.erase(job);
   if (!prolonging.jobs.empty()) return;
   const auto done = std::move(prolongings_.extract(found).mapped());
+  for (const auto& [of, nodes] : done.nodes) {
+    for (const auto& node : nodes) {
+      if (const auto until = book_.promised_ms(node)) book_.promise(node, *until + done.time_ms);
+    }
+  }
   listener_.on_time_granted(number, done.time_ms, done.cut);
 }
 
@@ -261,22 +317,26 @@ void SlurmManager::give_back(const core::ReturnNodes& order) {
     return listener_.on_returned(order.number, core::ReturnVerdict::kDeclined);
   }
   const auto jobs = back.jobs;
+  for (const auto& job : jobs) {
+    if (book_.is_busy(job)) back.late.insert(job);
+  }
   returns_.push_back(std::move(back));
   for (const auto& job : jobs) see_to(job);
 }
 
 void SlurmManager::see_to(const std::string& job) {
+  if (book_.is_busy(job)) return;
+  take_up(job);
   auto order = book_.order_for(job);
   using What = SlurmBook::Order::What;
   switch (order.what) {
     case What::kNothing:
-      if (!book_.is_busy(job)) settle_returns(job, core::ReturnVerdict::kTaken);
-      return;
+      return settle_returns(job, core::ReturnVerdict::kTaken);
     case What::kCancel:
       drop(job);
       return settle_returns(job, core::ReturnVerdict::kTaken);
     case What::kKeep:
-      listener_.on_note(say::slurm_keeps_nodes(job, order.staying));
+      listener_.on_note(say::slurm_keeps_nodes(job, order.kept));
       book_.was_resized(job, order);
       return settle_returns(job, core::ReturnVerdict::kDeclined);
     case What::kResize:
@@ -284,8 +344,13 @@ void SlurmManager::see_to(const std::string& job) {
   }
 }
 
+// What came to go while another order was carried out is part of the next.
+void SlurmManager::take_up(const std::string& job) {
+  for (auto& back : returns_) back.late.erase(job);
+}
+
 void SlurmManager::resize(const std::string& job, SlurmBook::Order order) {
-  book_.set_busy(job, true);
+  book_.begin_order(job);
   const auto staying = order.staying;
   control_.resize(job, staying, [this, job, order = std::move(order)](const Status& status) {
     resized(job, order, status);
@@ -296,11 +361,18 @@ void SlurmManager::resize(const std::string& job, SlurmBook::Order order) {
 // One that did not reach Slurm is tried again: the nodes are not ours to keep.
 void SlurmManager::resized(const std::string& job, const SlurmBook::Order& order,
                            const Status& status) {
-  book_.set_busy(job, false);
+  book_.end_order(job);
+  if (!book_.knows_job(job)) return;  // it is over, and who gave back was answered
   if (status) {
     retries_.erase(job);
     book_.was_resized(job, order);
+    if (!order.kept.empty()) listener_.on_note(say::slurm_keeps_nodes(job, order.kept));
+    settle_returns(job, core::ReturnVerdict::kTaken);
     return see_to(job);  // others may have come to go meanwhile
+  }
+  take_up(job);
+  if (status.error().code == ErrorCode::kNotFound) {
+    return settle_returns(job, core::ReturnVerdict::kTaken);  // that it is over will be seen
   }
   if (status.error().code == ErrorCode::kUnavailable) {
     settle_returns(job, core::ReturnVerdict::kDeferred);
@@ -313,15 +385,18 @@ void SlurmManager::resized(const std::string& job, const SlurmBook::Order& order
 
 void SlurmManager::try_again(const std::string& job) {
   auto& after_ms = retries_[job];
-  after_ms = after_ms == 0 ? kFirstRetryMs : std::min(2 * after_ms, kLastRetryMs);
+  after_ms = next_pause(after_ms);
+  if (!waiting_.insert(job).second) return;
   clock_.after(after_ms, [this, job] {
+    waiting_.erase(job);
     if (!finishing_) see_to(job);
   });
 }
 
 void SlurmManager::settle_returns(const std::string& job, core::ReturnVerdict verdict) {
   for (auto& back : returns_) {
-    if (back.jobs.erase(job) > 0 && verdict != core::ReturnVerdict::kTaken) back.verdict = verdict;
+    if (back.late.contains(job) || back.jobs.erase(job) == 0) continue;
+    if (verdict != core::ReturnVerdict::kTaken) back.verdict = verdict;
   }
   auto ended =
       std::ranges::stable_partition(returns_, [](const auto& r) { return !r.jobs.empty(); });
@@ -332,17 +407,27 @@ void SlurmManager::settle_returns(const std::string& job, core::ReturnVerdict ve
 
 void SlurmManager::drop(const std::string& job) {
   book_.remove(job);
-  promised_ms_.erase(job);
   retries_.erase(job);
   holds_.erase(job);
-  if (unheld_.erase(job) > 0) cancel_unheld(job, kFirstRetryMs);
+  if (unheld_.erase(job) > 0) cancel_left(job);
 }
 
-void SlurmManager::cancel_unheld(const std::string& job, std::uint32_t retry_ms) {
-  control_.cancel(job, [this, job, retry_ms](const Status& status) {
-    if (status || finishing_ || status.error().code != ErrorCode::kUnavailable) return;
-    clock_.after(retry_ms, [this, job, retry_ms] {
-      cancel_unheld(job, std::min(2 * retry_ms, kLastRetryMs));
+// What nobody holds any more is cancelled. That Slurm does not know it is as good.
+void SlurmManager::cancel_left(const std::string& job) {
+  const auto tries = ++left_[job];
+  control_.cancel(job, settings_.job_name, [this, job, tries](const Status& status) {
+    if (status || status.error().code == ErrorCode::kNotFound) {
+      left_.erase(job);
+      return;
+    }
+    if (finishing_) return;
+    if (tries == kMostCancels) {
+      return listener_.on_note(say::slurm_jobs_may_be_left(settings_.job_name));
+    }
+    std::uint32_t pause_ms = 0;
+    for (std::uint32_t i = 0; i < tries; ++i) pause_ms = next_pause(pause_ms);
+    clock_.after(pause_ms, [this, job] {
+      if (!finishing_) cancel_left(job);
     });
   });
 }
@@ -351,8 +436,11 @@ void SlurmManager::finish(std::function<void(bool)> then) {
   finishing_ = true;
   asks_.clear();
   holds_.clear();
-  for (const auto& job : unheld_) cancel_unheld(job, kFirstRetryMs);
-  control_.settle(settings_.settle_ms, std::move(then));
+  auto left = unheld_;
+  for (const auto& [job, tries] : left_) left.insert(job);
+  for (const auto& job : left) cancel_left(job);
+  control_.settle(settings_.settle_ms,
+                  [this, then = std::move(then)](bool settled) { then(settled && left_.empty()); });
 }
 
 }  // namespace tide::rm

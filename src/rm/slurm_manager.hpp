@@ -81,9 +81,11 @@ class SlurmManager {
   void note_started(std::span<const std::string> names) { book_.note_started(names); }
 
   [[nodiscard]] std::string job_of(const std::string& node) const { return book_.job_of(node); }
+  // How long nodes may stay in the job that the DVM was started in; 0: as long as they like.
+  [[nodiscard]] std::uint32_t parent_left_ms() const { return left_ms(book_.parent()); }
 
   // Takes back all requests and gives back all jobs but the parent. `then` comes after a bounded
-  // time; whether jobs may be left.
+  // time; whether Slurm has them all.
   void finish(std::function<void(bool)> then);
   [[nodiscard]] bool gives_back(pid_t pid) const { return control_.gives_back(pid); }
 
@@ -94,17 +96,20 @@ class SlurmManager {
     core::Lease wish{};
     std::unique_ptr<SlurmHold> hold{};
     std::uint32_t minutes = 0;
-    std::string job{};  // that waits in the queue
-    std::string told{};
+    std::string queued{};   // the job that waits in the queue
+    std::string told{};     // of it
+    std::string granted{};  // the job of which the end is not known yet
   };
   // Nodes on their way back, until the last of their jobs has been seen to.
   struct Return {
     std::uint32_t number = 0;
     std::set<std::string> jobs{};
+    std::set<std::string> late{};  // of these: that had another order to be carried out
     core::ReturnVerdict verdict = core::ReturnVerdict::kTaken;
   };
   struct Prolonging {
-    std::set<std::string> jobs{};
+    std::map<std::string, std::vector<std::string>> nodes{};  // by job
+    std::set<std::string> jobs{};                             // that are still asked for it
     std::uint32_t time_ms = 0;
     bool cut = false;
   };
@@ -118,22 +123,28 @@ class SlurmManager {
   void grant(std::uint32_t number, std::vector<Host> hosts);
   [[nodiscard]] Grant grant_of(std::vector<Host> hosts, core::Lease wish);
   void queued(std::uint32_t number, const std::string& reason);
-  void prolong(std::uint32_t number, const std::string& job, std::uint32_t time_ms);
-  void prolonged(std::uint32_t number, const std::string& job, const Status& status);
+  // Granted, and its end is not known yet.
+  [[nodiscard]] bool is_coming(const std::string& job) const;
   // How long nodes of it may stay here; 0: no limit, or none is known.
   [[nodiscard]] std::uint32_t left_ms(const std::string& job) const;
-  [[nodiscard]] std::uint32_t parent_left_ms() const { return left_ms(book_.parent()); }
-  // As they were told that they may; 0: as above.
-  [[nodiscard]] std::uint64_t ends_for_us_ms(const std::string& job) const;
+
+  // ---- more time ----
+  void prolong(std::uint32_t number, const std::string& job);
+  void on_new_end(std::uint32_t number, const SlurmJob& job);
+  void prolonged(std::uint32_t number, const std::string& job, const Status& status);
+  // Until when nodes may stay, as they were told; 0: as above.
+  [[nodiscard]] std::uint64_t end_ms(const std::string& node) const;
+  [[nodiscard]] std::uint64_t last_end_ms(const std::vector<std::string>& nodes) const;
 
   // ---- giving back ----
   void see_to(const std::string& job);
+  void take_up(const std::string& job);
   void resize(const std::string& job, SlurmBook::Order order);
   void resized(const std::string& job, const SlurmBook::Order& order, const Status& status);
   void drop(const std::string& job);
   void settle_returns(const std::string& job, core::ReturnVerdict verdict);
   void try_again(const std::string& job);
-  void cancel_unheld(const std::string& job, std::uint32_t retry_ms);
+  void cancel_left(const std::string& job);
 
   // ---- watching ----
   void hurry();
@@ -141,11 +152,14 @@ class SlurmManager {
   void look();
   void compare(const std::vector<SlurmRow>& rows);
   void compare(const SlurmRow& row);
+  void compare(std::uint32_t number, const SlurmRow& row);
   void know_parent(const SlurmJob& job);
-  void look_for_parent();
+  void look_closer(const std::string& job);
   void learn(const SlurmJob& job);
+  void tell(const std::string& job, SlurmBook::News news);
   void lease_moved(const std::string& job, std::vector<std::string> nodes);
   void on_over(const std::string& job);
+  void over(const std::string& job, const std::string& state);
   void lost(const std::string& job, const std::string& state);
 
   SlurmControl& control_;
@@ -160,11 +174,14 @@ class SlurmManager {
   std::vector<Return> returns_;
   std::map<std::string, std::unique_ptr<SlurmHold>> holds_;  // by job
   std::set<std::string> unheld_;                             // lost their holder, and run
-  std::map<std::string, std::uint64_t> promised_ms_;         // ends of jobs before Slurm's
-  std::map<std::string, std::uint32_t> retries_;             // of orders that did not reach Slurm
+  std::map<std::string, std::uint32_t> left_;     // to be cancelled; how often that was tried
+  std::map<std::string, std::uint32_t> retries_;  // of orders that did not reach Slurm: pauses
+  std::set<std::string> waiting_;                 // for such a pause to be over
   std::uint32_t look_ms_ = 0;
   std::uint64_t look_turn_ = 0;
+  bool looking_ = false;
   bool parent_seen_ = false;
+  bool parent_over_ = false;
   bool finishing_ = false;
 };
 

@@ -10,14 +10,14 @@ namespace tide::rm {
 // Nodes that nobody here knows are not given to the DVM before it runs: they are free to be had.
 void SlurmManager::start() {
   control_.show(book_.parent(), [this](const Result<SlurmJob>& job) {
+    if (finishing_) return;
     if (!job) {
       listener_.on_note(say::slurm_job_not_seen(book_.parent(), job.error().message));
     } else if (job->life == SlurmLife::kOver) {
-      return listener_.on_parent_over(say::slurm_job_over(job->id, job->state));
-    } else {
+      over(job->id, job->state);
+    } else if (job->life == SlurmLife::kRuns) {
       know_parent(*job);
-      const auto news = book_.update(*job, false);
-      if (!news.gone.empty()) listener_.on_reclaimed(news.gone, say::slurm_took_nodes(job->id));
+      tell(job->id, {.gone = book_.update(*job, false).gone});
     }
   });
   hurry();
@@ -48,8 +48,11 @@ void SlurmManager::plan_look() {
 }
 
 void SlurmManager::look() {
+  if (looking_) return;  // the next one is planned when the answer is there
+  looking_ = true;
   look_ms_ = std::min(2 * look_ms_, settings_.last_look_ms);
   control_.list([this](const Result<std::vector<SlurmRow>>& rows) {
+    looking_ = false;
     if (finishing_) return;
     if (rows) compare(*rows);
     plan_look();
@@ -58,69 +61,67 @@ void SlurmManager::look() {
 
 // ---- what is seen ----
 
+// That a job is not in the list is no proof: a line may be lost, and the job may be another user's.
 void SlurmManager::compare(const std::vector<SlurmRow>& rows) {
-  std::set<std::string> seen;
+  std::set<std::string> unseen = {book_.parent()};
+  for (auto& job : book_.children()) unseen.insert(std::move(job));
   for (const auto& row : rows) {
-    seen.insert(row.id);
+    unseen.erase(row.id);
     compare(row);
   }
-  for (const auto& job : std::set<std::string>(unheld_)) {
-    if (!seen.contains(job)) lost(job, "");
-  }
-  if (!seen.contains(book_.parent())) look_for_parent();
+  for (const auto& job : unseen) look_closer(job);
 }
 
 void SlurmManager::compare(const SlurmRow& row) {
-  for (const auto& [number, ask] : asks_) {
-    if (!ask.job.empty() && ask.job == row.id && row.life == SlurmLife::kWaits) {
-      return queued(number, row.reason);
-    }
-  }
+  const auto ask = std::ranges::find_if(
+      asks_, [&row](const auto& entry) { return entry.second.queued == row.id; });
+  if (ask != asks_.end()) return compare(ask->first, row);
   if (!book_.knows_job(row.id) || book_.is_busy(row.id)) return;
-  if (row.life == SlurmLife::kOver) {
-    if (row.id == book_.parent()) {
-      return listener_.on_parent_over(say::slurm_job_over(row.id, row.state));
-    }
-    // Whoever holds it hears of it, too, and sooner.
-    if (unheld_.contains(row.id)) lost(row.id, row.state);
-    return;
-  }
-  if (book_.agrees(row)) return;
-  control_.show(row.id, [this](const Result<SlurmJob>& job) {
-    if (job && job->life == SlurmLife::kRuns && !finishing_) learn(*job);
-  });
+  if (row.life == SlurmLife::kOver) return over(row.id, row.state);
+  if (!book_.agrees(row)) look_closer(row.id);
 }
 
-// A list without it is no proof: it may be another user's. That Slurm does not know it any more is.
-void SlurmManager::look_for_parent() {
-  control_.show(book_.parent(), [this](const Result<SlurmJob>& job) {
+void SlurmManager::compare(std::uint32_t number, const SlurmRow& row) {
+  if (row.life == SlurmLife::kOver) {
+    refuse(number, say::slurm_job_was_lost(row.id, row.state));
+  } else if (row.life == SlurmLife::kWaits && slurm_waits_in_vain(row.reason)) {
+    refuse(number, say::slurm_waits_for_ever(row.id, row.reason));
+  } else if (row.life == SlurmLife::kWaits) {
+    queued(number, row.reason);
+  }
+}
+
+void SlurmManager::look_closer(const std::string& job) {
+  if (!book_.knows_job(job) || book_.is_busy(job) || is_coming(job)) return;
+  control_.show(job, [this, job](const Result<SlurmJob>& closer) {
     if (finishing_) return;
-    const bool unknown = !job && job.error().code != ErrorCode::kUnavailable && parent_seen_;
-    if (!unknown && (!job || job->life != SlurmLife::kOver)) return;
-    listener_.on_parent_over(say::slurm_job_over(book_.parent(), job ? job->state : ""));
+    if (shows_end(closer)) return over(job, closer ? closer->state : "");
+    if (closer && closer->life == SlurmLife::kRuns) learn(*closer);
   });
 }
 
 void SlurmManager::learn(const SlurmJob& job) {
-  if (!book_.knows_job(job.id) || book_.is_busy(job.id)) return;
+  if (!book_.knows_job(job.id) || book_.is_busy(job.id) || is_coming(job.id)) return;
   if (job.id == book_.parent()) know_parent(job);
-  auto news = book_.update(job, true);
-  if (!news.gone.empty()) {
-    listener_.on_reclaimed(std::move(news.gone), say::slurm_took_nodes(job.id));
-  }
-  if (!news.come.empty()) listener_.on_pushed(grant_of(std::move(news.come), {}));
-  if (!news.moved.empty()) lease_moved(job.id, std::move(news.moved));
+  tell(job.id, book_.update(job, true));
 }
 
-// The parent takes the DVM along. Who was promised less than Slurm gives keeps to that.
+void SlurmManager::tell(const std::string& job, SlurmBook::News news) {
+  if (!news.gone.empty()) listener_.on_reclaimed(std::move(news.gone), say::slurm_took_nodes(job));
+  if (!news.come.empty()) listener_.on_pushed(grant_of(std::move(news.come), {}));
+  if (!news.moved.empty()) lease_moved(job, std::move(news.moved));
+}
+
+// Who was promised less than Slurm gives keeps to that. Nobody stays longer than the parent.
 void SlurmManager::lease_moved(const std::string& job, std::vector<std::string> nodes) {
-  if (job == book_.parent()) return;
-  const auto left = left_ms(job);
-  const auto promised = promised_ms_.find(job);
-  if (promised != promised_ms_.end()) {
-    if (left == 0 || clock_.now_ms() + left >= promised->second) return;
-    promised_ms_.erase(promised);
-  }
+  const auto left = smaller_limit(left_ms(job), parent_left_ms());
+  std::erase_if(nodes, [&](const auto& node) {
+    const auto until = book_.promised_ms(node);
+    if (until && (left == 0 || clock_.now_ms() + left >= *until)) return true;
+    book_.promise(node, std::nullopt);
+    return false;
+  });
+  if (nodes.empty()) return;
   listener_.on_lease_moved(std::move(nodes), left);
   hurry();
 }
@@ -130,23 +131,33 @@ void SlurmManager::on_over(const std::string& job) {
   if (finishing_ || !book_.knows_job(job)) return;
   control_.show(job, [this, job](const Result<SlurmJob>& closer) {
     if (finishing_ || !book_.knows_job(job)) return;
-    const bool unknown = !closer && closer.error().code == ErrorCode::kUnavailable;
-    if (unknown || (closer && closer->life != SlurmLife::kOver)) {
-      holds_.erase(job);
-      unheld_.insert(job);
-      return hurry();
-    }
-    lost(job, closer ? closer->state : "");
+    if (shows_end(closer)) return lost(job, closer ? closer->state : "");
+    holds_.erase(job);
+    unheld_.insert(job);
+    hurry();
   });
 }
 
+// The DVM goes with the job that it was started in, unless nothing ever showed that this was one.
+void SlurmManager::over(const std::string& job, const std::string& state) {
+  if (job != book_.parent()) return lost(job, state);
+  if (state.empty() && !parent_seen_) return;
+  if (!std::exchange(parent_over_, true)) {
+    listener_.on_parent_over(say::slurm_job_over(job, state));
+  }
+}
+
 void SlurmManager::lost(const std::string& job, const std::string& state) {
+  if (!book_.knows_job(job)) return;
   unheld_.erase(job);
   holds_.erase(job);
-  promised_ms_.erase(job);
   retries_.erase(job);
   auto nodes = book_.remove(job);
+  take_up(job);
   settle_returns(job, core::ReturnVerdict::kTaken);
+  const auto ask = std::ranges::find_if(
+      asks_, [&job](const auto& entry) { return entry.second.granted == job; });
+  if (ask != asks_.end()) return refuse(ask->first, say::slurm_job_was_lost(job, state));
   if (!nodes.empty()) listener_.on_reclaimed(std::move(nodes), say::slurm_job_over(job, state));
 }
 

@@ -18,12 +18,19 @@ void add_slurm(Page& page) {
   SAMPLE(slurm_command_silent, "squeue");
   SAMPLE(slurm_gave_nothing, "");
   SAMPLE(slurm_gave_nothing, "Job submit/allocate failed");
+  SAMPLE(slurm_changes_no_more,
+         "Job update not available right now, the DB index is being set, try again in a bit for "
+         "job 18");
   SAMPLE(slurm_unreadable, "a job", "\x01garbage");
   SAMPLE(slurm_one_name, "node[5-6]");
   SAMPLE(slurm_not_idle, "node9", kTwo);
   SAMPLE(slurm_not_idle, "node9", kNone);
   SAMPLE(slurm_no_longer_than, "17");
   SAMPLE(slurm_is_no_pool);
+  SAMPLE(slurm_has_none_of_them);
+  SAMPLE(slurm_waits_for_ever, "18", "PartitionNodeLimit");
+  SAMPLE(slurm_waits_for_ever, "18", "QOSMaxNodePerJobLimit");
+  SAMPLE(slurm_job_was_lost, "18", "CANCELLED");
   SAMPLE(slurm_job_waits, "18", "");
   SAMPLE(slurm_job_waits, "18", "Resources");
   SAMPLE(slurm_job_over, "18", "TIMEOUT");

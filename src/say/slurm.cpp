@@ -21,6 +21,15 @@ constexpr std::array kStates = {Word{"TIMEOUT", "reached its time limit"},
                                 Word{"DEADLINE", "reached its deadline"},
                                 Word{"FAILED", "has failed"}};
 
+// What a job asks for that waits for this reason.
+constexpr std::array kTooMuch = {
+    Word{"PartitionNodeLimit", "more nodes than its partition has, or lets a job have"},
+    Word{"PartitionTimeLimit", "more time than its partition lets a job have"},
+    Word{"PartitionConfig", "nodes as its partition has none, or not so many"},
+    Word{"BadConstraints", "nodes as there are none, or not so many"},
+    Word{"InvalidAccount", "an account that Slurm does not know, or not here"},
+    Word{"InvalidQOS", "a QOS that Slurm does not know, or not here"}};
+
 }  // namespace
 
 // ---- Slurm's commands ----
@@ -40,6 +49,13 @@ Error slurm_gave_nothing(std::string_view words) {
   return Error{ErrorCode::kOutOfResources,
                fmt::format("Slurm's salloc ended without having given nodes{}{}",
                            words.empty() ? "" : ": ", words)};
+}
+
+Error slurm_changes_no_more(std::string_view words) {
+  return Error{ErrorCode::kNotSupported,
+               fmt::format("without slurmdbd Slurm changes a job no more once it was made smaller: "
+                           "{}",
+                           words)};
 }
 
 Error slurm_unreadable(std::string_view what, std::string_view text) {
@@ -82,6 +98,26 @@ Error slurm_is_no_pool() {
                            kTry)};
 }
 
+Error slurm_has_none_of_them() {
+  return not_found("none of these nodes is of a Slurm job of the DVM any more");
+}
+
+Error slurm_waits_for_ever(std::string_view job, std::string_view reason) {
+  std::string_view what = "more than one job may have";
+  for (const auto& [word, text] : kTooMuch) {
+    if (word == reason) what = text;
+  }
+  return Error{ErrorCode::kOutOfResources,
+               fmt::format("Slurm job {} would wait for ever, it asks for {}: {}{}sinfo, to see "
+                           "what there is",
+                           job, what, reason, kTry)};
+}
+
+Error slurm_job_was_lost(std::string_view job, std::string_view state) {
+  return Error{ErrorCode::kOutOfResources,
+               fmt::format("{} before its nodes could be used", slurm_job_over(job, state))};
+}
+
 std::string slurm_job_waits(std::string_view job, std::string_view reason) {
   return fmt::format("Slurm job {} waits in the queue{}", job,
                      reason.empty() ? "" : fmt::format(": {}", reason));
@@ -109,7 +145,7 @@ std::string slurm_cannot_shrink(std::string_view job, std::span<const std::strin
                                 std::string_view why) {
   return fmt::format(
       "Slurm does not take {} back from job {}, which keeps what the DVM does not use: {}{}tide "
-      "grow, which takes them first; without slurmdbd Slurm makes a job smaller only once",
+      "grow, which takes them first",
       name_list(nodes), job, why, kTry);
 }
 

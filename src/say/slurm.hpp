@@ -13,6 +13,8 @@ namespace tide::say {
 Error slurm_command_failed(std::string_view program, std::string_view words);
 Error slurm_command_silent(std::string_view program);
 Error slurm_gave_nothing(std::string_view words);
+// Slurm's words for a job that it changes no more.
+Error slurm_changes_no_more(std::string_view words);
 Error slurm_unreadable(std::string_view what, std::string_view text);
 
 // ---- requests ----
@@ -20,6 +22,10 @@ Error slurm_one_name(std::string_view word);
 Error slurm_not_idle(std::string_view node, std::span<const std::string> idle);
 Error slurm_no_longer_than(std::string_view parent);
 Error slurm_is_no_pool();
+Error slurm_has_none_of_them();
+// `reason`: Slurm's word for it.
+Error slurm_waits_for_ever(std::string_view job, std::string_view reason);
+Error slurm_job_was_lost(std::string_view job, std::string_view state);
 // `reason`: Slurm's word for it; empty: not known yet.
 std::string slurm_job_waits(std::string_view job, std::string_view reason);
 
