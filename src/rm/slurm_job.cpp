@@ -208,6 +208,8 @@ Result<SlurmJob> parse_slurm_job(std::string_view text) {
   if (!is_id(job.id) || !life) return say::slurm_unreadable("a job", text);
   job.life = *life;
   job.state = std::string(values["JobState"]);
+  // While it ends Slurm tells only by the way why.
+  if (job.state == "COMPLETING" && values["Reason"] == "TimeLimit") job.state = "TIMEOUT";
   auto ends = moment(values["EndTime"]);
   if (!ends) return ends.error();
   if (!is_nothing(values["TimeLimit"])) job.ends_s = *ends;

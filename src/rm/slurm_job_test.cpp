@@ -130,6 +130,15 @@ TEST(SlurmJob, OneThatIsOverMayNameWhatItHad) {
   EXPECT_EQ(job->state, "CANCELLED");
 }
 
+TEST(SlurmJob, OneThatIsJustEndingTellsThatItsTimeIsOver) {
+  const auto text = with(kHeld, "=RUNNING Reason=None", "=COMPLETING Reason=TimeLimit");
+  const auto job = parse_slurm_job(text);
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->life, SlurmLife::kOver);
+  EXPECT_EQ(job->state, "TIMEOUT");
+  EXPECT_EQ(parse_slurm_job(with(text, "TimeLimit D", "None D"))->state, "COMPLETING");
+}
+
 TEST(SlurmJob, EveryWordForItsStateHasAMeaning) {
   using enum SlurmLife;
   EXPECT_EQ(life_of_slurm_state("PENDING"), kWaits);

@@ -258,7 +258,10 @@ void SlurmManager::prolonged(std::uint32_t number, const std::string& job, const
 void SlurmManager::give_back(const core::ReturnNodes& order) {
   Return back{.number = order.number, .jobs = book_.give_back(order.nodes, order.never_joined)};
   if (back.jobs.empty()) {
-    return listener_.on_returned(order.number, core::ReturnVerdict::kDeclined);
+    const bool slurm_has_them = std::ranges::all_of(
+        order.nodes, [this](const auto& node) { return book_.job_of(node).empty(); });
+    return listener_.on_returned(order.number, slurm_has_them ? core::ReturnVerdict::kTaken
+                                                              : core::ReturnVerdict::kDeclined);
   }
   const auto jobs = back.jobs;
   returns_.push_back(std::move(back));

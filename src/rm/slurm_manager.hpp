@@ -79,6 +79,9 @@ class SlurmManager {
   void cancel(std::uint32_t ask);
   void give_back(const core::ReturnNodes& order);
   void note_started(std::span<const std::string> names) { book_.note_started(names); }
+  // Why a node may be of no use any more: what Slurm has done to its job is told before `then`,
+  // which does not wait long.
+  void look_closer(const std::string& node, std::function<void()> then);
 
   [[nodiscard]] std::string job_of(const std::string& node) const { return book_.job_of(node); }
 
@@ -139,6 +142,8 @@ class SlurmManager {
   void hurry();
   void plan_look();
   void look();
+  void looked_closer(const std::string& job, const Result<SlurmJob>& closer);
+  void go_on(const std::string& job);
   void compare(const std::vector<SlurmRow>& rows);
   void compare(const SlurmRow& row);
   void know_parent(const SlurmJob& job);
@@ -162,6 +167,7 @@ class SlurmManager {
   std::set<std::string> unheld_;                             // lost their holder, and run
   std::map<std::string, std::uint64_t> promised_ms_;         // ends of jobs before Slurm's
   std::map<std::string, std::uint32_t> retries_;             // of orders that did not reach Slurm
+  std::map<std::string, std::vector<std::function<void()>>> looks_;  // by job; who waits for one
   std::uint32_t look_ms_ = 0;
   std::uint64_t look_turn_ = 0;
   bool parent_seen_ = false;

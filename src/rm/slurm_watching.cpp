@@ -6,6 +6,12 @@
 #include "say/slurm.hpp"
 
 namespace tide::rm {
+namespace {
+
+// For Slurm to say why a daemon has ended.
+constexpr std::uint32_t kPatienceMs = 2'000;
+
+}  // namespace
 
 // Nodes that nobody here knows are not given to the DVM before it runs: they are free to be had.
 void SlurmManager::start() {
@@ -54,6 +60,36 @@ void SlurmManager::look() {
     if (rows) compare(*rows);
     plan_look();
   });
+}
+
+// Slurm knows before it ends anything, so one question is enough, for all nodes of the job.
+void SlurmManager::look_closer(const std::string& node, std::function<void()> then) {
+  const auto job = book_.job_of(node);
+  if (job.empty() || finishing_) return then();
+  auto& waiting = looks_[job];
+  waiting.push_back(std::move(then));
+  if (waiting.size() > 1) return;
+  control_.show(job, [this, job](const Result<SlurmJob>& closer) {
+    if (!finishing_) looked_closer(job, closer);
+    go_on(job);
+  });
+  clock_.after(kPatienceMs, [this, job] { go_on(job); });
+}
+
+void SlurmManager::looked_closer(const std::string& job, const Result<SlurmJob>& closer) {
+  if (!closer || !book_.knows_job(job)) return;
+  if (closer->life == SlurmLife::kRuns) return learn(*closer);
+  if (closer->life != SlurmLife::kOver) return;
+  if (job == book_.parent()) {
+    return listener_.on_parent_over(say::slurm_job_over(job, closer->state));
+  }
+  lost(job, closer->state);
+}
+
+void SlurmManager::go_on(const std::string& job) {
+  const auto waiting = looks_.extract(job);
+  if (waiting.empty()) return;
+  for (const auto& then : waiting.mapped()) then();
 }
 
 // ---- what is seen ----
