@@ -100,6 +100,11 @@ class SlurmManager {
     std::string job{};  // that waits in the queue
     std::string told{};
   };
+  struct Wanted {
+    core::AskForNodes ask{};
+    std::vector<hosts::HostWord> words{};
+    std::set<std::string> looked_at{};  // jobs
+  };
   // Nodes on their way back, until the last of their jobs has been seen to.
   struct Return {
     std::uint32_t number = 0;
@@ -113,6 +118,7 @@ class SlurmManager {
   };
 
   // ---- asking ----
+  void ask_for(Wanted wanted);
   [[nodiscard]] SlurmWish wish_of(const Ask& ask) const;
   void allocate(std::uint32_t number);
   void on_granted(std::uint32_t number, SlurmJob job);
