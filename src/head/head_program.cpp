@@ -282,7 +282,8 @@ void HeadProgram::perform(core::Action action) {
           launcher_.end(a.rank);
         } else if constexpr (std::is_same_v<T, core::Probe>) {
           links_.probe(a, [this, rank = a.rank](bool refused) {
-            host_.post(core::ProbeAnswered{rank, refused});
+            core::ProbeAnswered answer{rank, refused};
+            refused ? post_end_of(rank, answer) : host_.post(answer);
           });
         } else if constexpr (std::is_same_v<T, core::ReplyFromRim>) {
           reply_from_rim(a);
@@ -417,7 +418,16 @@ void HeadProgram::on_daemon_launch_failed(Rank rank, std::string text) {
   host_.post(core::DaemonLaunchFailed{rank, std::move(text)});
 }
 void HeadProgram::on_daemon_exited(Rank rank, std::string text) {
-  host_.post(core::DaemonExited{rank, std::move(text)});
+  post_end_of(rank, core::DaemonExited{rank, std::move(text)});
+}
+// What a scheduler takes back it ends without a word to us: then it is no loss.
+void HeadProgram::post_end_of(Rank rank, core::HeadEvent event) {
+  const auto& nodes = core_.roster().nodes();
+  const auto node = nodes.find(rank);
+  const bool expected =
+      node == nodes.end() || !core::is_up(node->second.state) || core_.roster().is_shutting_down();
+  if (expected) return host_.post(std::move(event));
+  supply_->daemon_ended(node->second.name, [this, event = std::move(event)] { host_.post(event); });
 }
 // On whoever debugs daemons nothing is lost that they say. In the background nobody sees standard
 // error.

@@ -67,6 +67,7 @@ class HeadProgram : private rim::RimEffects,
   std::unique_ptr<Supply> make_supply();
   launch::LocalLauncherConfig local_config();
   [[nodiscard]] Supply::View view_of_nodes() const;
+  void post_end_of(Rank rank, core::HeadEvent event);
   void return_nodes(const core::ReturnNodes& action);
   Result<wire::PoolAnswer> carry_out(const wire::PoolOrder& order);
   void announce_ready(const core::AnnounceReady& action);

@@ -32,6 +32,9 @@ class SlurmSupply final : public Supply, private rm::SlurmListener {
   void cancel(const core::CancelAsk& wanted) override { manager_.cancel(wanted.ask); }
   void give_back(const core::ReturnNodes& order, bool late) override;
   void note_started(std::span<const std::string> nodes) override { manager_.note_started(nodes); }
+  void daemon_ended(const std::string& node, std::function<void()> then) override {
+    manager_.look_why(node, std::move(then));
+  }
   Result<wire::PoolAnswer> carry_out(const wire::PoolOrder& order) override;
   void finish(std::function<void()> then) override;
   [[nodiscard]] bool lets_go(pid_t pid) const override { return manager_.gives_back(pid); }

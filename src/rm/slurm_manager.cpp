@@ -85,17 +85,31 @@ void SlurmManager::ask(const core::AskForNodes& wanted, std::span<const hosts::H
       return listener_.on_refused(wanted.ask, fit.error());
     }
   }
-  const auto count = wanted.all ? book_.count_free_beside(all) : wanted.count;
-  if (all.empty() && count == 0) return listener_.on_granted(wanted.ask, {});
-  auto share = book_.grant(count, all);
-  if (!share) return listener_.on_refused(wanted.ask, share.error());
-  auto& ask = asks_[wanted.ask];
-  ask.share = std::move(*share);
-  ask.wish = wanted.wish;
-  if (ask.share.count == 0 && ask.share.named.empty()) {
-    return grant(wanted.ask, std::move(ask.share.here));
+  ask_for({wanted, std::move(all), {}});
+}
+
+// Whether a node that the DVM has lost is still there Slurm may know better.
+void SlurmManager::ask_for(Wanted wanted) {
+  if (finishing_) return;
+  for (const auto& word : wanted.words) {
+    const auto node = book_.find(word.name);
+    if (!node || !book_.is_lost(*node) || !wanted.looked_at.insert(book_.job_of(*node)).second) {
+      continue;
+    }
+    return look_why(*node, [this, wanted = std::move(wanted)] { ask_for(wanted); });
   }
-  allocate(wanted.ask);
+  const auto number = wanted.ask.ask;
+  const auto count = wanted.ask.all ? book_.count_free_beside(wanted.words) : wanted.ask.count;
+  if (wanted.words.empty() && count == 0) return listener_.on_granted(number, {});
+  auto share = book_.grant(count, wanted.words);
+  if (!share) return listener_.on_refused(number, share.error());
+  auto& ask = asks_[number];
+  ask.share = std::move(*share);
+  ask.wish = wanted.ask.wish;
+  if (ask.share.count == 0 && ask.share.named.empty()) {
+    return grant(number, std::move(ask.share.here));
+  }
+  allocate(number);
 }
 
 SlurmWish SlurmManager::wish_of(const Ask& ask) const {
@@ -314,7 +328,10 @@ void SlurmManager::prolonged(std::uint32_t number, const std::string& job, const
 void SlurmManager::give_back(const core::ReturnNodes& order) {
   Return back{.number = order.number, .jobs = book_.give_back(order.nodes, order.never_joined)};
   if (back.jobs.empty()) {
-    return listener_.on_returned(order.number, core::ReturnVerdict::kDeclined);
+    const bool slurm_has_them = std::ranges::all_of(
+        order.nodes, [this](const auto& node) { return book_.job_of(node).empty(); });
+    return listener_.on_returned(order.number, slurm_has_them ? core::ReturnVerdict::kTaken
+                                                              : core::ReturnVerdict::kDeclined);
   }
   const auto jobs = back.jobs;
   for (const auto& job : jobs) {

@@ -79,6 +79,9 @@ class SlurmManager {
   void cancel(std::uint32_t ask);
   void give_back(const core::ReturnNodes& order);
   void note_started(std::span<const std::string> names) { book_.note_started(names); }
+  // Why a node may be of no use any more: what Slurm has done to its job is told before `then`,
+  // which does not wait long.
+  void look_why(const std::string& node, std::function<void()> then);
 
   [[nodiscard]] std::string job_of(const std::string& node) const { return book_.job_of(node); }
   // How long nodes may stay in the job that the DVM was started in; 0: as long as they like.
@@ -100,6 +103,11 @@ class SlurmManager {
     std::string told{};     // of it
     std::string granted{};  // the job of which the end is not known yet
   };
+  struct Wanted {
+    core::AskForNodes ask{};
+    std::vector<hosts::HostWord> words{};
+    std::set<std::string> looked_at{};  // jobs
+  };
   // Nodes on their way back, until the last of their jobs has been seen to.
   struct Return {
     std::uint32_t number = 0;
@@ -115,6 +123,7 @@ class SlurmManager {
   };
 
   // ---- asking ----
+  void ask_for(Wanted wanted);
   [[nodiscard]] SlurmWish wish_of(const Ask& ask) const;
   void allocate(std::uint32_t number);
   void on_granted(std::uint32_t number, SlurmJob job);
@@ -150,6 +159,8 @@ class SlurmManager {
   void hurry();
   void plan_look();
   void look();
+  void looked_closer(const std::string& job, const Result<SlurmJob>& closer);
+  void go_on(const std::string& job);
   void compare(const std::vector<SlurmRow>& rows);
   void compare(const SlurmRow& row);
   void compare(std::uint32_t number, const SlurmRow& row);
@@ -177,6 +188,7 @@ class SlurmManager {
   std::map<std::string, std::uint32_t> left_;     // to be cancelled; how often that was tried
   std::map<std::string, std::uint32_t> retries_;  // of orders that did not reach Slurm: pauses
   std::set<std::string> waiting_;                 // for such a pause to be over
+  std::map<std::string, std::vector<std::function<void()>>> looks_;  // by job; who waits for one
   std::uint32_t look_ms_ = 0;
   std::uint64_t look_turn_ = 0;
   bool looking_ = false;

@@ -107,6 +107,11 @@ class SlurmDvm(SwarmDvm):
 
     # ---- what is seen ----
 
+    def run_directory(self):
+        """That of the head; the daemon beside it has one of its own."""
+        found = [path.parent for path in self.tmpdir.glob("prte.*/*/dvm.json") if not path.parent.name.startswith("node-")]
+        return found[0] if found else None
+
     def granted(self):
         """The nodes of its job, as Slurm has them now."""
         return self.job.nodes()

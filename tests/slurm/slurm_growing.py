@@ -1,6 +1,7 @@
-"""Elastic DVMs in jobs of Slurm: what Slurm has of them, who else wants nodes, and what a script in a job prints."""
+"""Elastic DVMs in jobs of Slurm: what Slurm has of them, what they tell, and what a script in a job prints."""
 
 import os
+import signal
 
 from dvm import BIN, TIME_SCALE, wait_until
 from growing import nodes, tide
@@ -42,12 +43,6 @@ def assert_shares(dvm, *wanted):
 
 def number(name):
     return int(name[4:])
-
-
-def take(bed, count=None, names=None):
-    """A job of somebody else that holds nodes until it is cancelled."""
-    where = ["-w", ",".join(names)] if names else []
-    return bed.submit("sleep 1000", nodes=count or len(names), minutes=20, options=where).wait_for("RUNNING")
 
 
 def pending(dvm, count=1):
@@ -95,7 +90,5 @@ def ring(dvm, count):
 
 def interrupt(bed, words, node=CONTROLLER_NODE):
     """SIGINT for the one process on the node whose command line has these words."""
-    import signal
-
     (pid,) = [pid for (_, pid), line in bed.processes([node]).items() if words in line]
     os.kill(pid, signal.SIGINT)
