@@ -164,13 +164,19 @@ class SlurmCommands::Hold final : public SlurmHold {
       : owner_(owner),
         events_(std::move(events)),
         command_(std::make_shared<exec::Command>(owner.io_)),
-        patience_(owner.io_) {}
+        patience_(owner.io_) {
+    owner_.holds_.insert(this);
+  }
   Hold(const Hold&) = delete;
   Hold& operator=(const Hold&) = delete;
   Hold(Hold&&) = delete;
   Hold& operator=(Hold&&) = delete;
-  ~Hold() override { give_back(); }
+  ~Hold() override {
+    owner_.holds_.erase(this);
+    give_back();
+  }
 
+  [[nodiscard]] pid_t pid() const { return command_ ? command_->pid() : 0; }
   void start(const std::vector<std::string>& argv);
   void on_over(std::function<void()> then) override { over_ = std::move(then); }
 
@@ -372,8 +378,8 @@ void SlurmCommands::settle(std::uint32_t limit_ms, Then<bool> then) {
 }
 
 bool SlurmCommands::gives_back(pid_t pid) const {
-  return std::ranges::any_of(running_,
-                             [pid](const auto& command) { return command->pid() == pid; });
+  const auto is_it = [pid](const auto& one) { return one->pid() == pid; };
+  return std::ranges::any_of(running_, is_it) || std::ranges::any_of(holds_, is_it);
 }
 
 void SlurmCommands::look_whether_settled() {
