@@ -68,6 +68,14 @@ def told(dvm, words):
                       what=f"{words!r} is among the events")
 
 
+def heard(asker, name):
+    """The one event of the request of this name that a tool has asked for."""
+    of_it = lambda: [one for one in asker.events() if one[1].get("req") == name]
+    wait_until(of_it, limit_s=SEEN_LIMIT_S, what=f"it hears of the end of {name}")
+    (only,) = of_it()
+    return only
+
+
 def control(bed, job, *words):
     """`scontrol update` of a job, which must succeed."""
     bed.slurm("scontrol", "update", f"JobId={job}", *words)

@@ -8,7 +8,7 @@ from dvm import wait_until
 from endurance import Submitters, kinds_of_jobs
 from growing import DONE, done, nodes, settled, tide
 from slurm_dvm import SALLOC
-from slurm_growing import (assert_shares, asked_for, control, elastic, happened, interrupt, nodes_of, none_pending, pending,
+from slurm_growing import (assert_shares, asked_for, control, elastic, happened, heard, interrupt, nodes_of, none_pending, pending,
                            told)
 from swarm_dvm import everywhere
 from swarm_growing import ask_as_a_tool, left_on
@@ -232,14 +232,6 @@ def tool():
     yield make
     for asker in started:
         asker.process.kill()
-
-
-def heard(asker, name):
-    """The one event of the request of this name."""
-    of_it = lambda: [one for one in asker.events() if one[1].get("req") == name]
-    wait_until(of_it, limit_s=20, what=f"it hears of the end of {name}")
-    (only,) = of_it()
-    return only
 
 
 # row:C1 row:C2 row:R3 row:R4 row:R15
