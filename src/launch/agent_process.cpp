@@ -71,7 +71,7 @@ Status AgentProcess::start(exec::ProcessSpawner& spawner, std::span<const std::s
                          .inherited_fd = -1,
                          .parent_death_signal = 0});
   if (!agent) return agent.error();
-  pid_ = agent->pid;
+  pid_ = group_ = agent->pid;
   auto taken = take_pipes(std::move(input->writes), std::move(output->reads),
                           std::move(errors->reads), std::move(agent->pidfd));
   if (!taken) return taken;

@@ -53,6 +53,8 @@ class AgentProcess : public std::enable_shared_from_this<AgentProcess> {
   // What was not written yet never will be.
   void close_input();
   void signal(int number) const;
+  // Its process group, also when it is gone; 0: it never was.
+  [[nodiscard]] pid_t group() const { return group_; }
 
  private:
   using Descriptor = asio::posix::stream_descriptor;
@@ -79,6 +81,7 @@ class AgentProcess : public std::enable_shared_from_this<AgentProcess> {
   Descriptor pidfd_;
   std::deque<exec::Secret> unsent_;  // the first is being written
   pid_t pid_ = 0;                    // while it is ours to signal
+  pid_t group_ = 0;
 };
 
 }  // namespace tide::launch

@@ -1,5 +1,7 @@
 #include "launch/step_launcher.hpp"
 
+#include <sys/wait.h>
+
 #include <algorithm>
 #include <asio/post.hpp>
 #include <chrono>
@@ -134,6 +136,7 @@ void StepLauncher::start_some() {
 }
 
 void StepLauncher::start_step(Group items) {
+  reap_helpers();
   auto step = std::make_shared<Step>();
   step->job = items.front().job;
   std::vector<StepMember> members;
@@ -205,7 +208,20 @@ void StepLauncher::ended(Step& step, Rank rank, const StepEnd& end) {
   }
 }
 
+// srun leaves a helper that ends a little later: it comes to us, because we are a subreaper.
+void StepLauncher::reap_helpers() {
+  std::erase_if(left_groups_, [](pid_t group) {
+    pid_t reaped = 0;
+    do {
+      reaped = ::waitpid(-group, nullptr, WNOHANG);
+    } while (reaped > 0);
+    return reaped < 0;  // none of it is ours any more
+  });
+}
+
 void StepLauncher::over(const std::shared_ptr<Step>& step) {
+  if (const auto group = step->session->group(); group > 0) left_groups_.insert(group);
+  reap_helpers();
   steps_.erase(step);
   if (shutting_down_ && steps_.empty()) finish_shutdown();
 }

@@ -79,6 +79,7 @@ class StepLauncher : public Launcher {
   StepSession::Callbacks callbacks_of(const std::shared_ptr<Step>& step);
   void ended(Step& step, Rank rank, const StepEnd& end);
   void over(const std::shared_ptr<Step>& step);
+  void reap_helpers();
   [[nodiscard]] std::string describe(const Step& step, Rank rank, const StepEnd& end) const;
   void fail_later(Rank rank, std::string text);
   void exited_later(Rank rank, std::string text);
@@ -93,6 +94,7 @@ class StepLauncher : public Launcher {
   exec::ProcessSpawner spawner_;
   std::deque<Group> queue_;
   std::set<std::shared_ptr<Step>> steps_;
+  std::set<pid_t> left_groups_;  // of commands that have ended, and may have left us a helper
   std::map<Rank, std::shared_ptr<Step>> running_;
   std::set<Rank> ended_by_us_;
   std::set<Rank> over_;  // ended, or not started, or given up: never to be launched again

@@ -68,6 +68,9 @@ class StepSession : public std::enable_shared_from_this<StepSession> {
   // Ends all: cuts the life line; what is left after a time is the scheduler's to kill.
   void end();
 
+  // The process group of the command; 0: it was not started.
+  [[nodiscard]] pid_t group() const { return agent_ ? agent_->group() : 0; }
+
  private:
   using Clock = std::chrono::steady_clock;
   struct Cut {

@@ -20,7 +20,8 @@ struct SlurmWish {
   std::uint32_t count = 0;           // nodes in all
   std::vector<std::string> names{};  // these among them
   std::vector<std::string> without{};
-  std::uint32_t cores = 0;    // on each of them; 0: as the partition gives
+  bool whole_nodes = false;   // each with all it has
+  std::uint32_t cores = 0;    // else on each of them; 0: as the partition gives
   std::uint32_t minutes = 0;  // 0: as the partition likes
   std::string partition{};    // these empty: Slurm's own choice
   std::string account{};

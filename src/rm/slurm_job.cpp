@@ -227,6 +227,7 @@ Result<SlurmJob> parse_slurm_job(std::string_view text) {
   job.partition = something(values["Partition"]);
   job.account = something(values["Account"]);
   job.qos = something(values["QOS"]);
+  job.whole_nodes = values["OverSubscribe"] == "NO";
   if (values["BatchFlag"] == "1") job.batch_host = something(values["BatchHost"]);
   if (auto added = add_nodes(words, job); !added) return added.error();
   if (auto added = add_nodes_moved_in(values, job); !added) return added.error();

@@ -115,6 +115,7 @@ void SlurmManager::ask_for(Wanted wanted) {
 SlurmWish SlurmManager::wish_of(const Ask& ask) const {
   SlurmWish out{.count = ask.share.count + static_cast<std::uint32_t>(ask.share.named.size()),
                 .without = book_.nodes(),
+                .whole_nodes = parent_.whole_nodes,
                 .cores = cores_,
                 .minutes = ask.minutes,
                 .partition = parent_.partition,
@@ -131,7 +132,7 @@ void SlurmManager::allocate(std::uint32_t number) {
   const auto wish_ms = std::uint64_t{ask.wish.time_ms};
   const auto minutes = wish_ms == 0 ? 0 : minutes_for(wish_ms + kBeforeTheEndMs + kToHearOfItMs);
   const auto most_ms = parent_left_ms();
-  const auto most = most_ms == 0 ? 0 : std::max<std::uint32_t>(1, most_ms / kMinuteMs);
+  const auto most = most_ms == 0 ? 0 : minutes_for(most_ms);
   ask.minutes = smaller_limit(minutes, most);
   ask.hold = control_.allocate(
       wish_of(ask),
@@ -142,7 +143,7 @@ void SlurmManager::allocate(std::uint32_t number) {
              hurry();
            },
        .granted = [this, number](SlurmJob job) { on_granted(number, std::move(job)); },
-       .refused = [this, number](Error why) { refuse(number, std::move(why)); },
+       .refused = [this, number](Error why) { not_given(number, std::move(why)); },
        .left = [this](const std::string& job) { cancel_left(job); }});
 }
 
@@ -225,6 +226,16 @@ void SlurmManager::cancel(std::uint32_t ask) {
 bool SlurmManager::is_coming(const std::string& job) const {
   return std::ranges::any_of(asks_,
                              [&job](const auto& entry) { return entry.second.granted == job; });
+}
+
+// Slurm's words do not say what was asked for.
+void SlurmManager::not_given(std::uint32_t number, Error why) {
+  const auto wish = wish_of(asks_.at(number));
+  const bool explained = why.message.find('\n') != why.message.npos;
+  if (why.code == ErrorCode::kOutOfResources && !explained) {
+    why = say::slurm_refuses(wish.count, wish.names, why.message);
+  }
+  refuse(number, std::move(why));
 }
 
 void SlurmManager::refuse(std::uint32_t number, Error why) {

@@ -128,6 +128,7 @@ class SlurmManager {
   void allocate(std::uint32_t number);
   void on_granted(std::uint32_t number, SlurmJob job);
   void on_end_known(std::uint32_t number, SlurmJob job, const Result<SlurmJob>& closer);
+  void not_given(std::uint32_t number, Error why);
   void refuse(std::uint32_t number, Error why);
   void grant(std::uint32_t number, std::vector<Host> hosts);
   [[nodiscard]] Grant grant_of(std::vector<Host> hosts, core::Lease wish);

@@ -165,8 +165,15 @@ void Checks::check_fence() {
   if (!world_.head().elastic().enabled() && (jobs.fence().holds_mapping() || jobs.held() > 0)) {
     throw BrokenPromise("a DVM that is not elastic parks nobody", "it does");
   }
-  const bool shrinks = jobs.fence().holds_launch();
-  if (std::exchange(shrinks_, shrinks) && shrinks && jobs.launches() != launched_) {
+  std::set<CampaignId> shrinks;
+  for (const auto& [id, kind] : jobs.fence().campaigns()) {
+    if (kind == core::CampaignKind::kShrink) shrinks.insert(id);
+  }
+  // When one ends jobs are launched, and another one may begin because one of these ends at once.
+  const bool goes_on = std::ranges::any_of(
+      shrinks, [this](const CampaignId& shrink) { return shrinks_.contains(shrink); });
+  shrinks_ = std::move(shrinks);
+  if (goes_on && jobs.launches() != launched_) {
     throw BrokenPromise("nothing is launched during a shrink", "a job was");
   }
   launched_ = jobs.launches();

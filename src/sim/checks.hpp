@@ -84,8 +84,8 @@ class Checks {
   std::map<Rank, std::pair<std::uint64_t, std::uint64_t>> spells_;  // of being struck: from, until
   std::uint64_t unsure_until_ms_ = 0;  // a silent fault may still be unnoticed
   std::uint64_t last_fault_ms_ = 0;
-  bool shrinks_ = false;        // after the step before
-  std::uint64_t launched_ = 0;  // jobs, by then
+  std::set<CampaignId> shrinks_;  // after the step before
+  std::uint64_t launched_ = 0;    // jobs, by then
   bool start_may_fail_ = false;
   std::vector<std::uint64_t> losses_ms_;
   SizeChecks sizes_;

@@ -209,8 +209,13 @@ void Changes::note_moved(const core::LeaseMoved& moved) {
     leased_until_.erase(name);
     if (moved.time_ms > 0) leased_until_[name] = world_.now_ms() + moved.time_ms;
   };
+  wire::StatusReply status;
+  world_.head().elastic().describe(status, world_.now_ms());
   for (const auto& name : moved.nodes) {  // granted, and not begun to start
-    if (!free_.contains(name) && world_.head().roster().find(name) == nullptr) move(name);
+    const bool waits = std::ranges::any_of(status.campaigns(), [&name](const auto& one) {
+      return !one.shrinks() && std::ranges::find(one.nodes(), name) != one.nodes().end();
+    });
+    if (waits && world_.head().roster().find(name) == nullptr) move(name);
   }
   for (const auto& [rank, node] : nodes) {
     if (!node.allocation.empty() && allocations.contains(node.allocation)) move(node.name);
