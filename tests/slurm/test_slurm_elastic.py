@@ -14,14 +14,33 @@ from swarm_dvm import everywhere
 from swarm_growing import ask_as_a_tool, left_on
 
 
+class Other:
+    """A job of somebody else that holds nodes. By salloc: Slurm takes its time for scripts."""
+
+    def __init__(self, bed, name, where):
+        self._bed = bed
+        bed.slurm("salloc", "--no-shell", "-J", name, "-t", 20, *where)
+        (job,) = [job for job in bed.squeue() if job.name == name]
+        self.id, self.nodes = job.id, nodes_of(bed, job)
+
+    def cancel(self):
+        self._bed.scancel(self.id)
+
+    def give_back(self):
+        """Its nodes are free for whoever asks next."""
+        self.cancel()
+        wait_until(lambda: {self._bed.node_states()[name] for name in self.nodes} == {"idle"}, limit_s=30,
+                   what="the nodes of the other job are free")
+
+
 @pytest.fixture
 def take(slurm):
-    """A function count or names → a job of somebody else that holds nodes, until it is cancelled or the test is over."""
+    """A function count or names → Other, which is cancelled at the end of the test at the latest."""
     jobs = []
 
     def make(count=None, names=None):
-        where = ["-w", ",".join(names)] if names else []
-        jobs.append(slurm.submit("sleep 1000", nodes=count or len(names), minutes=20, options=where).wait_for("RUNNING"))
+        where = ["-w", ",".join(names)] if names else ["-N", count]
+        jobs.append(Other(slurm, f"other{len(jobs)}", where))
         return jobs[-1]
 
     yield make
@@ -95,7 +114,7 @@ def test_the_job_of_the_start_gets_smaller_and_what_it_gave_back_is_free_for_oth
     assert len(nodes(dvm)) == 6 and dvm.head in nodes(dvm)
     assert_shares(dvm, nodes(dvm))
     other = take(4)
-    assert not set(other.nodes()) & set(nodes(dvm))
+    assert not set(other.nodes) & set(nodes(dvm))
     other.cancel()
 
 
@@ -183,7 +202,7 @@ def test_a_request_that_is_interrupted_is_taken_back(slurm, take, make_slurm_dvm
     assert said.returncode == 130 and "what was not granted yet is not asked for any more" in said.stderr, said.stderr
     none_pending(dvm)
     assert not dvm.status()["asks"]
-    other.cancel()
+    other.give_back()
     done(dvm, "grow", "--count", 1)
 
 
@@ -267,7 +286,7 @@ def test_a_request_of_a_tool_is_cancelled_in_the_queue(slurm, take, make_slurm_d
     assert not me.heard("more: ")[0].startswith("more: 0 ")
     none_pending(dvm)
     assert me.ask("again", "cancel", "req=mine")[0] == NOT_FOUND
-    other.cancel()
+    other.give_back()
     assert me.ask("later", "new", "nodes=1", "req=later")[0] == SUCCESS
     assert heard(me, "later")[0] == READY
     assert len(me.events()) == 1

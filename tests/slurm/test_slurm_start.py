@@ -117,12 +117,12 @@ def with_shims(bed, script):
 def test_a_check_looks_at_the_nodes_of_the_job_by_one_step(mixed):
     said, calls = with_shims(mixed, "tide check")
     assert "3 hosts: 3 can be used" in said, said
-    assert [command for command, *_ in calls] == ["srun"]
+    assert [command for command, *_ in calls if command != "scontrol"] == ["srun"] and len(calls) <= 2, calls
 
 
 def test_one_step_starts_all_daemons(mixed):
     said, calls = with_shims(mixed, STATUS.format(options=""))
-    assert '"state": "up"' in said, said
+    assert '"state": "up"' in said and re.match(r"3 nodes, 14 slots of Slurm job \d+; daemons by srun of Slurm job \d+, found at /", said), said
     (step,) = [words for command, *words in calls if command == "srun"]
     assert "--nodelist=node[1-3]" in step
     assert {command for command, *_ in calls} <= {"srun", "scontrol", "squeue"} and len(calls) <= 4, calls
