@@ -159,6 +159,28 @@ TEST_F(SlurmManagerTest, MoreThatComesToGoWhileSlurmIsAwayGoesAlong) {
   EXPECT_EQ(manager().job_of("n7"), "");
 }
 
+TEST_F(SlurmManagerTest, MoreThatComesToGoDoesNotMakeItTryMoreOften) {
+  with_child({"n5", "n6", "n7"});
+  slurm_.errors["resize"] = std::deque<Error>(9, kNotReached);
+  give_back(1, {"n6"});
+  slurm_.run();
+  give_back(2, {"n7"});
+  slurm_.run();
+  slurm_.asked();
+  pass(24'999);
+  const auto calls = slurm_.asked();
+  EXPECT_EQ(std::ranges::count(calls, "resize 18 to n5"), 1);
+}
+
+TEST_F(SlurmManagerTest, AllHearAtOnceThatSlurmIsAway) {
+  with_child({"n5", "n6", "n7"});
+  slurm_.errors["resize"] = {kNotReached};
+  give_back(1, {"n6"});
+  give_back(2, {"n7"});
+  slurm_.run();
+  EXPECT_THAT(notes_.take(), ElementsAre("returned 1: deferred", "returned 2: deferred"));
+}
+
 TEST_F(SlurmManagerTest, WhatComesToGoMeanwhileIsTheNextOrder) {
   with_child({"n5", "n6", "n7"});
   give_back(1, {"n6"});

@@ -97,7 +97,7 @@ void SlurmManager::look_closer(const std::string& job) {
 }
 
 void SlurmManager::learn(const SlurmJob& job) {
-  if (!book_.knows_job(job.id) || book_.is_busy(job.id) || is_coming(job.id)) return;
+  if (!book_.knows_job(job.id) || book_.is_busy(job.id)) return;
   if (job.id == book_.parent()) know_parent(job);
   tell(job.id, book_.update(job, true));
 }
