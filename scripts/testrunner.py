@@ -52,7 +52,7 @@ def list_tests(context, names):
         for name, program in gtest.programs(context.builds.folder(context.preset)).items():
             if ("sim" if name == SIM else "unit") in names:
                 say("\n".join(gtest.list_cases(program)))
-    folders = [f"tests/{name}" for name in names if name in ("system", "lint", "conformance", "chaos", "mutation", "swarm")]
+    folders = [f"tests/{name}" for name in names if name in ("system", "lint", "conformance", "chaos", "mutation", "swarm", "slurm")]
     if folders:
         with pytest_lane.scratch_folder() as scratch:
             env = context.environment(context.preset, scratch)

@@ -13,7 +13,7 @@ from tide_test.junit import FAILED, PASSED, SKIPPED
 ROWS_FILE = "docs/conformance.md"
 LINE_WIDTH = 120
 SIMULATOR = "src/sim/"
-REAL_PROGRAMS = ("tests/system/", "tests/swarm/", "tests/chaos/")
+REAL_PROGRAMS = ("tests/system/", "tests/swarm/", "tests/slurm/", "tests/chaos/")
 _ROW = re.compile(r"^\| ([A-Z]\d+) \| (.+) \|$", re.MULTILINE)
 _TAG = re.compile(r"\brow:([A-Z]\d+)\b")
 _GTEST = re.compile(

@@ -8,7 +8,8 @@ from tide_test import gtest, pytest_lane
 from tide_test.junit import FAILED
 from tide_test.suites import LANE_LIMIT_S, PROGRAM_LIMIT_S
 
-PYTHON_TESTS = ["tests/system", "tests/conformance", "tests/lint", "tests/chaos", "tests/mutation", "tests/swarm"]
+PYTHON_TESTS = ["tests/system", "tests/conformance", "tests/lint", "tests/chaos", "tests/mutation", "tests/swarm",
+                "tests/slurm"]
 
 
 class Selection:

@@ -321,7 +321,13 @@ def _run_chaos(context, log):
 def _run_swarm(context, log):
     """The testbed, and DVMs over its nodes; then random faults under load."""
     broken = context.builds.ensure(context.preset)
-    return [broken] if broken else swarm.Swarm(context, context.limit(LANE_LIMIT_S)).run(log)
+    return [broken] if broken else swarm.Swarm(context, "swarm", context.limit(LANE_LIMIT_S)).run(log)
+
+
+def _run_slurm(context, log):
+    """A real Slurm over nodes of the testbed, and DVMs in its jobs."""
+    broken = context.builds.ensure(context.preset)
+    return [broken] if broken else swarm.Slurm(context, "slurm", context.limit(LANE_LIMIT_S)).run(log)
 
 
 SUITES = [
@@ -335,6 +341,7 @@ SUITES = [
     Suite("system", 240, "the real programs on this machine", _run_system),
     Suite("chaos", 150, "random kills, freezes and disconnects under load", _run_chaos, CHAOS_LONG_S + CHAOS_MARGIN_S),
     Suite("swarm", 240, "many machines, as namespaces of this one: start over ssh, faults, a soak", _run_swarm),
+    Suite("slurm", 240, "a real Slurm over such machines: DVMs in its jobs, resizing, outages", _run_slurm),
     Suite("user", 60, "a selection of these as an unprivileged user", _run_user),
     Suite("asan", 480, "unit, sim and system under address and UB sanitizers", _run_asan),
     Suite("bench-smoke", 60, "each benchmark in its smallest form", _run_bench_smoke),

@@ -1,7 +1,9 @@
-"""The swarm suite. Tests of faults mostly wait, so they run beside the others; random faults under load come last."""
+"""The suites on the nodes of a testbed. Of the swarm's, tests of faults mostly wait, so they run beside the others; random
+faults under load come last."""
 
 import os
 import shutil
+from functools import partial
 
 from tide_test import pytest_lane
 from tide_test.junit import FAILED, PASSED, SKIPPED, Case
@@ -10,19 +12,20 @@ from tide_test.process import run_logged, tail
 
 FOLDER = "tests/swarm"
 FAULTS = [f"{FOLDER}/test_swarm_faults.py", f"{FOLDER}/test_swarm_storm.py"]
+SLURM_FOLDER = "tests/slurm"
+SLURM_BED_TESTS = f"{SLURM_FOLDER}/test_slurm_testbed.py"
 # (minutes, faults, nodes) of the soak, and what its starts, ends and a stuck job may take beside
 SOAK, SOAK_LONG, SOAK_MARGIN_S = (0.5, 4, 10), (10, 20, 16), 240
 
 
-class Swarm:
-    def __init__(self, context, limit_s):
+class OnBeds:
+    """Runs tests of one folder; what tests that fail leave behind is kept below the logs, in a folder of this name."""
+
+    def __init__(self, context, name, limit_s):
         self._context, self._limit_s = context, limit_s
-        self._kept = context.logs / "swarm"
+        self._kept = context.logs / name
         shutil.rmtree(self._kept, ignore_errors=True)
         self._lanes = Lanes(self._kept, at_once=2)
-
-    def run(self, log):
-        return self._lanes.run([("faults", self._faults), ("others", self._others_and_soak)], log)
 
     def _environment(self, scratch):
         seed = {"TIDE_SEED": os.environ["TIDE_SEED"]} if os.environ.get("TIDE_SEED") else {}
@@ -30,6 +33,21 @@ class Swarm:
 
     def _tests(self, paths, scratch, log):
         return pytest_lane.run(self._context.root, paths, log, self._limit_s, env=self._environment(scratch), scratch=scratch)
+
+
+class Slurm(OnBeds):
+    """One lane for what shows the testbed, one for all others."""
+
+    def run(self, log):
+        files = sorted((self._context.root / SLURM_FOLDER).glob("test_*.py"))
+        others = [name for path in files if (name := f"{SLURM_FOLDER}/{path.name}") != SLURM_BED_TESTS]
+        parts = [("bed", [SLURM_BED_TESTS]), ("others", others)]
+        return self._lanes.run([(name, partial(self._tests, paths)) for name, paths in parts if paths], log)
+
+
+class Swarm(OnBeds):
+    def run(self, log):
+        return self._lanes.run([("faults", self._faults), ("others", self._others_and_soak)], log)
 
     def _faults(self, scratch, log):
         return self._tests(FAULTS, scratch, log)

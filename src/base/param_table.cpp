@@ -24,6 +24,8 @@ constexpr std::int64_t kMaxSlotsPerNode = 65536;
 constexpr std::array<std::string_view, 1> kRadixAliases = {"rml_base_radix"};
 constexpr std::array<std::string_view, 8> kSchedulers = {"auto", "none",       "slurm", "pbs",
                                                          "lsf",  "gridengine", "pals",  "flux"};
+constexpr std::array<std::string_view, 7> kLaunchers = {"auto",       "ssh",  "slurm", "lsf",
+                                                        "gridengine", "pals", "flux"};
 constexpr std::array<std::string_view, 3> kSlotChoices = {"cores", "sockets", "hwthreads"};
 
 Status check_failpoints(std::string_view value) {
@@ -93,7 +95,27 @@ constexpr std::array kTable = {
     verbosity("errmgr_base_verbose", "How much to log about errors and their handling (0-5)"),
     verbosity("iof_base_verbose", "How much to log about forwarding input and output (0-5)"),
     verbosity("odls_base_verbose", "How much to log about local processes (0-5)"),
+    ParamDef{.name = "plm",
+             .type = ParamType::kChoice,
+             .default_value = "auto",
+             .help = "What starts daemons on other machines: auto, ssh, or the command of the "
+                     "scheduler of this name",
+             .choices = kLaunchers},
     verbosity("plm_base_verbose", "How much to log about launching daemons and jobs (0-5)"),
+    ParamDef{.name = "plm_command_all",
+             .type = ParamType::kString,
+             .default_value = "",
+             .help = "A command that starts daemons on many hosts at once; {count}, {hosts}, "
+                     "{ranges}, {job} and {command} are filled in"},
+    ParamDef{.name = "plm_command_each",
+             .type = ParamType::kString,
+             .default_value = "",
+             .help = "A command that starts the daemon of one host and stays; {host}, {job} and "
+                     "{command} are filled in"},
+    ParamDef{.name = "plm_slurm_args",
+             .type = ParamType::kString,
+             .default_value = "",
+             .help = "More options for the srun that starts daemons in a job of Slurm"},
     ParamDef{.name = "plm_ssh_agent",
              .type = ParamType::kString,
              .default_value = "ssh : rsh",
@@ -114,6 +136,10 @@ constexpr std::array kTable = {
         "Time for an agent to log in on the other machine, a third of it to connect, and again "
         "for the daemon to find the head",
         100, kHourMs),
+    duration("plm_step_timeout", "30s",
+             "Time until something is heard of a daemon that a scheduler's command starts, and "
+             "again for the daemon to find the head",
+             100, kHourMs),
     ParamDef{.name = "prte_elastic_mode",
              .type = ParamType::kBool,
              .default_value = "false",

@@ -114,7 +114,7 @@ std::string allocation_report_text(const wire::AllocationReport& report, std::ui
   if (!report.jobs().empty()) {
     text += "jobs with processes there\n  " + jobs_listed(report.jobs()) + "\n";
   }
-  if (!report.asks().empty()) text += "it is to get\n" + asks_text(report.asks());
+  if (!report.asks().empty()) text += "it is to get\n" + asks_text(report.asks(), "  ");
   for (const wire::ChangeReport& change : report.changes()) {
     text += "\n" + change_report_text(change, now_ms);
   }
@@ -170,13 +170,16 @@ std::string allocations_text(const wire::StatusReply& status) {
   return table.text() + (asks.empty() ? "" : "\n" + asks);
 }
 
-std::string asks_text(const google::protobuf::RepeatedPtrField<wire::PendingAsk>& asks) {
+std::string asks_text(const google::protobuf::RepeatedPtrField<wire::PendingAsk>& asks,
+                      std::string_view indent) {
   std::string text;
   for (const wire::PendingAsk& ask : asks) {
-    const std::string what = one_line(ask.text());
-    text += (ask.queued().empty() ? say::not_answered_yet(what, ask.age_ms(), ask.left_ms())
-                                  : say::queued_for(what, ask.age_ms(), one_line(ask.queued()))) +
-            "\n";
+    const std::string what =
+        one_line(ask.job() == 0 ? ask.text() : say::nodes_for_job(ask.text(), ask.job()));
+    text += indent;
+    text += ask.queued().empty() ? say::not_answered_yet(what, ask.age_ms(), ask.left_ms())
+                                 : say::queued_for(what, ask.age_ms(), one_line(ask.queued()));
+    text += "\n";
   }
   return text;
 }

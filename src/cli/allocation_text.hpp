@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "wire/client.pb.h"
@@ -23,7 +24,8 @@ std::vector<std::string> reserved_by(const wire::AllocationStatus& allocation,
 std::string sessions_text(const wire::StatusReply& status);
 // All, and all that is known of each, with requests that wait for an answer.
 std::string allocations_text(const wire::StatusReply& status);
-std::string asks_text(const google::protobuf::RepeatedPtrField<wire::PendingAsk>& asks);
+std::string asks_text(const google::protobuf::RepeatedPtrField<wire::PendingAsk>& asks,
+                      std::string_view indent = "");
 
 // The sessions that a job may use, as --target takes them.
 std::vector<std::string> targets_of(const wire::JobStatus& job);

@@ -54,6 +54,7 @@ wire::StatusReply with_reservations() {
   ask.set_text("2 nodes");
   ask.set_age_ms(3'000);
   ask.set_left_ms(27'000);
+  ask.set_job(4);
   wire::PendingAsk& queued = *status.add_asks();
   queued.set_text("v9, as request 'more'");
   queued.set_age_ms(3'600'000);
@@ -73,7 +74,8 @@ TEST(AllocationsText, ShowsAllOfThem) {
             "a3          shared    v2      -                     -             -            -"
             "                                   -          -\n"
             "\n"
-            "asked for 3 s ago: 2 nodes; no resource manager has answered yet, and has 27 s left\n"
+            "asked for 3 s ago: 2 nodes, for job 4; no resource manager has answered yet, and has "
+            "27 s left\n"
             "asked for 1 h ago: v9, as request 'more'; still waiting: Slurm job 17 is pending "
             "(Resources)\\x1b\n");
   EXPECT_EQ(allocations_text({}), "there is no allocation\n");

@@ -124,7 +124,8 @@ constexpr std::array kCommands = {
     CommandText{
         Command::kGrow, "grow", "give an elastic DVM more nodes",
         "--count N | --host LIST | --extend ID [--time TIME] [--wait] [option…]",
-        "Takes nodes from the pool of the DVM (tide up --elastic --pool N), or adds hosts by\n"
+        "In a Slurm job: asks Slurm for more nodes, and waits in its queue if it has to. Else\n"
+        "takes nodes from the pool of the DVM (tide up --elastic --pool N), or adds hosts by\n"
         "name. Says what has begun and comes back; with --wait when all daemons know of each\n"
         "other, and jobs can run on the new nodes. If one node can't be started the DVM is as it\n"
         "was before. Exits with 0, 3 (refused), 4 (failed, and undone) or 5 (not known: the\n"

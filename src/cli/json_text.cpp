@@ -128,11 +128,13 @@ Json allocation_object(const wire::AllocationStatus& one) {
 Json asks_array(const google::protobuf::RepeatedPtrField<wire::PendingAsk>& asks) {
   Json list = Json::array();
   for (const wire::PendingAsk& ask : asks) {
-    list.push_back({{"text", ask.text()},
+    list.push_back({{"number", ask.number()},
+                    {"text", ask.text()},
                     {"age_ms", ask.age_ms()},
                     {"left_ms", ask.queued().empty() ? Json(ask.left_ms()) : Json(nullptr)},
                     {"queued", word_or_null(ask.queued())},
-                    {"request_id", word_or_null(ask.request_id())}});
+                    {"request_id", word_or_null(ask.request_id())},
+                    {"job", ask.job() == 0 ? Json(nullptr) : Json(ask.job())}});
   }
   return list;
 }

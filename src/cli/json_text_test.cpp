@@ -128,6 +128,7 @@ TEST(StatusJson, ShowsLeases) {
   status.mutable_asks(0)->set_left_ms(9);
   status.add_asks()->set_queued("job 17 is pending");
   status.mutable_asks(1)->set_request_id("more");
+  status.mutable_asks(1)->set_job(4);
   const auto json = nlohmann::json::parse(status_json(status));
   EXPECT_EQ(json["allocations"][0]["lease"]["left_ms"], 7);
   EXPECT_EQ(json["allocations"][0]["lease"]["warned"], false);
@@ -140,6 +141,8 @@ TEST(StatusJson, ShowsLeases) {
   EXPECT_TRUE(json["asks"][1]["left_ms"].is_null()) << "a scheduler may take as long as it likes";
   EXPECT_EQ(json["asks"][1]["queued"], "job 17 is pending");
   EXPECT_EQ(json["asks"][1]["request_id"], "more");
+  EXPECT_TRUE(json["asks"][0]["job"].is_null());
+  EXPECT_EQ(json["asks"][1]["job"], 4);
 }
 
 TEST(JobsJson, ExitStatusIsNullWhileRunning) {

@@ -238,6 +238,13 @@ TEST(ExplainText, OfAnAllocation) {
   report.add_jobs(3);
   EXPECT_THAT(explain_text(reply),
               HasSubstr("  lease: 4 s left\njobs with processes there\n  3\n"));
+  auto& ask = *report.add_asks();
+  ask.set_text("2 nodes");
+  ask.set_queued("job 17 is pending");
+  ask.set_age_ms(2'000);
+  EXPECT_THAT(explain_text(reply),
+              HasSubstr("is to get\n  asked for 2 s ago: 2 nodes; still waiting: job 17"));
+  EXPECT_EQ(nlohmann::json::parse(explain_json(reply))["asks"][0]["queued"], "job 17 is pending");
   EXPECT_EQ(nlohmann::json::parse(explain_json(reply))["allocation"]["nodes"][0], "v2");
   EXPECT_THAT(nlohmann::json::parse(explain_json(reply))["leaving"], ::testing::IsEmpty());
   wire::ChangeReport& change = *report.add_changes();

@@ -1,6 +1,9 @@
 // What only whoever changes the DVM's size can do for processes and tools.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "base/ids.hpp"
@@ -25,6 +28,9 @@ class AllocationServices {
   // A scheduler's word to whoever asked for an allocation; `by_tool`: it may be a scheduler's.
   virtual void relay_warning(const wire::TimeoutWarning& warning, bool by_tool) = 0;
   virtual void on_tool_joined(const std::string& nspace) = 0;
+  // How long these may stay, and the DVM with them; none: as far as is known for ever.
+  [[nodiscard]] virtual std::optional<std::uint64_t> time_left_ms(
+      const std::set<Rank>& nodes) const = 0;
   // Who asked does not wait for the answer any more.
   virtual void cancel_allocation(const Requester& from) = 0;
 

@@ -58,6 +58,8 @@ std::string details(const T& value) {
     return fmt::format(" rank {}", value.rank.value());
   } else if constexpr (requires { value.client.value(); }) {
     return fmt::format(" client {}", value.client.value());
+  } else if constexpr (requires { value.ask; }) {
+    return fmt::format(" request {}", value.ask);
   } else if constexpr (requires { value.timer; }) {
     return fmt::format(" {}:{}", value.timer >> 32U, value.timer & UINT32_MAX);
   } else {

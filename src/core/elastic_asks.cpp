@@ -192,13 +192,16 @@ void ElasticDesk::client_gone(ClientId client) {
 
 // ---- seen ----
 
-void ElasticDesk::describe(const Ask& ask, std::uint64_t now_ms, wire::PendingAsk& out) const {
+void ElasticDesk::describe(std::uint32_t number, const Ask& ask, std::uint64_t now_ms,
+                           wire::PendingAsk& out) const {
   const auto since_ms = [now_ms](std::uint64_t at_ms) {
     return now_ms > at_ms ? now_ms - at_ms : 0;
   };
+  out.set_number(number);
   out.set_text(ask.words);
   out.set_age_ms(since_ms(ask.asked_ms));
   out.set_request_id(ask.request_id);
+  if (ask.asker.job) out.set_job(ask.asker.job->value());
   out.set_queued(ask.queued);
   if (!ask.queued.empty()) return;
   const auto until_ms = ask.asked_ms + config_.grant_timeout_ms;

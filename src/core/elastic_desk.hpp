@@ -72,6 +72,8 @@ class ElasticDesk : public AllocationServices {
   // ---- processes and tools ----
   void allocate(const PmixAsker& asker, const wire::AllocationRequest& request) override;
   void relay_warning(const wire::TimeoutWarning& warning, bool by_tool) override;
+  [[nodiscard]] std::optional<std::uint64_t> time_left_ms(
+      const std::set<Rank>& nodes) const override;
   void cancel_allocation(const Requester& from) override;
   void on_tool_joined(const std::string& nspace) override { sessions_.on_tool_joined(nspace); }
   void on_proc_gone(const wire::ProcName& proc) override;
@@ -86,6 +88,7 @@ class ElasticDesk : public AllocationServices {
   void handle(const NodesPushed& event);
   void handle(const NodesReclaimed& event);
   void handle(const LeaseMoved& event);
+  void handle(const SourceLimit& event);
   void handle(const ReturnAnswered& event);
 
   // ---- daemons ----
@@ -265,7 +268,8 @@ class ElasticDesk : public AllocationServices {
   void see_to_asks();
   // Whoever is meant has gone.
   void forget(const std::function<bool(const ChangeAsker&)>& meant);
-  void describe(const Ask& ask, std::uint64_t now_ms, wire::PendingAsk& out) const;
+  void describe(std::uint32_t number, const Ask& ask, std::uint64_t now_ms,
+                wire::PendingAsk& out) const;
   // Whether one of the nodes is named in both.
   static bool overlap(const Ask& ask, const wire::JobSpec& spec);
   // Of nodes that clients ask for, or nobody.
@@ -386,12 +390,13 @@ class ElasticDesk : public AllocationServices {
   Sessions& sessions_;
   std::map<CampaignId, Campaign> campaigns_;
   std::map<std::uint32_t, Ask> asks_;
-  std::deque<JobId> extensions_;             // jobs that have not asked yet
-  std::map<std::string, HeldLease> leases_;  // by allocation
-  std::vector<std::string> disowned_;        // allocations that are to end with their owners
-  Owners owed_;                              // nodes that go back when the DVM has ended
-  std::deque<Past> past_;                    // changes that have ended, the newest last
-  std::deque<Barren> barren_;                // the newest last
+  std::deque<JobId> extensions_;                 // jobs that have not asked yet
+  std::map<std::string, HeldLease> leases_;      // by allocation
+  std::optional<std::uint64_t> source_ends_ms_;  // … and of all nodes together
+  std::vector<std::string> disowned_;            // allocations that are to end with their owners
+  Owners owed_;                                  // nodes that go back when the DVM has ended
+  std::deque<Past> past_;                        // changes that have ended, the newest last
+  std::deque<Barren> barren_;                    // the newest last
   std::uint32_t last_ask_ = 0;
   std::uint32_t last_campaign_ = kFirstStart.value();
   std::uint32_t last_allocation_ = 0;

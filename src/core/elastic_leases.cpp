@@ -39,6 +39,24 @@ std::optional<wire::LeaseCut> ElasticDesk::cut_of(std::uint32_t granted_ms,
   return out;
 }
 
+void ElasticDesk::handle(const SourceLimit& event) {
+  source_ends_ms_.reset();
+  if (event.left_ms > 0) source_ends_ms_ = now_ms_ + event.left_ms;
+}
+
+std::optional<std::uint64_t> ElasticDesk::time_left_ms(const std::set<Rank>& nodes) const {
+  std::optional<std::uint64_t> ends_ms = source_ends_ms_;
+  for (const Rank rank : nodes) {
+    const auto node = roster_.nodes().find(rank);
+    if (node == roster_.nodes().end()) continue;
+    const auto lease = leases_.find(node->second.allocation);
+    if (lease == leases_.end()) continue;
+    ends_ms = std::min(ends_ms.value_or(lease->second.ends_ms), lease->second.ends_ms);
+  }
+  if (!ends_ms) return std::nullopt;
+  return *ends_ms > now_ms_ ? *ends_ms - now_ms_ : 0;
+}
+
 // row:E17 those of an allocation stay or go together, whichever of them are named
 void ElasticDesk::handle(const LeaseMoved& event) {
   if (ending_) return;

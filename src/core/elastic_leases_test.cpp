@@ -68,6 +68,24 @@ class Leased : public ::testing::Test {
   std::uint64_t began_ms = 0;
 };
 
+TEST_F(Leased, TimeLeftIsThatOfTheFirstToGo) {
+  const auto left_of_nodes = [this](std::set<Rank> nodes) {
+    return rig.head.elastic().time_left_ms(nodes);
+  };
+  EXPECT_EQ(left_of_nodes({Rank(1)}), std::nullopt);
+  EXPECT_EQ(left_of_nodes({Rank(1), Rank(2)}), kTimeMs);
+  rig.on(SourceLimit{40'000});
+  EXPECT_EQ(left_of_nodes({Rank(2)}), 40'000U) << "none outlives the DVM";
+  EXPECT_EQ(left_of_nodes({}), 40'000U);
+  rig.on(SourceLimit{90'000});
+  EXPECT_EQ(left_of_nodes({Rank(2)}), kTimeMs);
+  rig.now_ms += 95'000;
+  rig.on(LeaseMoved{{"v1"}, 1'000});  // says nothing of nodes without a lease, and tells the time
+  EXPECT_EQ(left_of_nodes({}), 0U);
+  rig.on(SourceLimit{0});
+  EXPECT_EQ(left_of_nodes({}), std::nullopt);
+}
+
 TEST_F(Leased, WhatIsAskedForIsAWishAndTheGrantIsTold) {
   wire::ClientRequest message;
   message.mutable_grow()->set_count(1);

@@ -101,7 +101,7 @@ void ElasticDesk::describe(wire::StatusReply& out, std::uint64_t now_ms) const {
   for (const auto& [id, campaign] : campaigns_) {
     describe(id, campaign, now_ms, *out.add_campaigns());
   }
-  for (const auto& [number, ask] : asks_) describe(ask, now_ms, *out.add_asks());
+  for (const auto& [number, ask] : asks_) describe(number, ask, now_ms, *out.add_asks());
   describe_allocations(out, now_ms);
 }
 
@@ -200,7 +200,7 @@ Result<wire::AllocationReport> ElasticDesk::explain_allocation(const std::string
   }
   for (const auto& [number, ask] : asks_) {
     const bool extends = ask.to.allocation && ask.to.allocation->id == name;
-    if (extends || ask.allocation == name) describe(ask, now_ms_, *out.add_asks());
+    if (extends || ask.allocation == name) describe(number, ask, now_ms_, *out.add_asks());
   }
   const bool nothing = out.allocation().nodes().empty() && out.allocation().owner().empty() &&
                        out.changes().empty() && out.there().empty() && out.reserves().empty();

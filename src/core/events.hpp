@@ -247,6 +247,11 @@ struct LeaseMoved {
   std::uint32_t time_ms = 0;
   std::uint32_t warn_ms = 0;  // before the end, where there was no limit; 0: nobody is warned
 };
+// How long all nodes may stay at most, from now on, because whoever granted those of the start says
+// so; 0: no limit, or none that is known.
+struct SourceLimit {
+  std::uint64_t left_ms = 0;
+};
 // What a resource manager made of nodes that it was offered. Nothing depends on it.
 enum class ReturnVerdict : std::uint8_t { kTaken, kDeclined, kDeferred, kFailed };
 struct ReturnAnswered {  // answers ReturnNodes
@@ -312,9 +317,9 @@ struct DaemonEvent : AnyDaemonEvent {
 using AnyHeadEvent =
     std::variant<LinkUp, LinkDown, ConnectFailed, MessageIn, TimerFired, StartDvm, NodesGranted,
                  TimeGranted, NodesRefused, NodesQueued, NodesPushed, NodesReclaimed, LeaseMoved,
-                 ReturnAnswered, DaemonStarted, DaemonLaunchFailed, DaemonExited, ProbeAnswered,
-                 ClientMessage, ClientGone, ServicesStarted, ModexAsked, ServiceAsked,
-                 GuestRegistered, EventRaised, ToolArrived, ToolGone, OutputDelivered,
+                 SourceLimit, ReturnAnswered, DaemonStarted, DaemonLaunchFailed, DaemonExited,
+                 ProbeAnswered, ClientMessage, ClientGone, ServicesStarted, ModexAsked,
+                 ServiceAsked, GuestRegistered, EventRaised, ToolArrived, ToolGone, OutputDelivered,
                  EndRequested>;
 struct HeadEvent : AnyHeadEvent {
   using AnyHeadEvent::AnyHeadEvent;

@@ -457,5 +457,30 @@ TEST_F(JobServicesTest, QuestionsAreAnsweredWithRows) {
   EXPECT_EQ(replies.replies(0).processes(0).node(), "v2");
 }
 
+TEST_F(JobServicesTest, TimeLeftIsAnsweredWhereThereIsALimit) {
+  spawn_by_tool();
+  wire::ServiceRequest request;
+  for (const char* nspace : {"", "dvm@2", "nobody"}) {
+    auto* question = request.mutable_query()->add_questions();
+    question->set_what(wire::Question::TIME_LEFT);
+    question->set_nspace(nspace);
+  }
+  const auto ask_all = [&] {
+    wire::QueryReplies replies;
+    for (const auto& [rank, body] : downs(ask(3, request, tool))) {
+      if (body.has_service_answer()) replies = body.service_answer().replies();
+    }
+    return replies;
+  };
+  const auto without = ask_all();
+  ASSERT_EQ(without.replies_size(), 3);
+  for (const auto& reply : without.replies()) EXPECT_FALSE(reply.known());
+  rig.on(SourceLimit{40'000});
+  const auto with = ask_all();
+  EXPECT_EQ(with.replies(0).time_left_ms(), 40'000U);
+  EXPECT_EQ(with.replies(1).time_left_ms(), 40'000U);
+  EXPECT_FALSE(with.replies(2).known()) << "there is no such job";
+}
+
 }  // namespace
 }  // namespace tide::core

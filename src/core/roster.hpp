@@ -160,6 +160,7 @@ class Roster {
   bool handle_timer(TimerKind kind, std::uint32_t subject, std::uint64_t now_ms);
 
   [[nodiscard]] const std::map<Rank, Node>& nodes() const { return nodes_; }
+  [[nodiscard]] bool is_shutting_down() const { return shutting_down_; }
   [[nodiscard]] Node* find(Rank rank);
   // By a name that it is known by.
   [[nodiscard]] const Node* find(const std::string& name) const;

@@ -92,6 +92,10 @@ void ServiceDesk::query(const Requester& from, const wire::Query& query) {
   wire::ServiceAnswer result;
   for (const auto& question : query.questions()) {
     auto* reply = result.mutable_replies()->add_replies();
+    if (question.what() == wire::Question::TIME_LEFT) {
+      tell_time_left(question, *reply);
+      continue;
+    }
     if (question.what() != wire::Question::GROUPS) {
       *reply = jobs_.reply_to(from.daemon, question);
       continue;
@@ -106,6 +110,22 @@ void ServiceDesk::query(const Requester& from, const wire::Query& query) {
   }
   if (result.ByteSizeLong() > limit_) return answer(daemons_, from, too_large("the answer"));
   answer(daemons_, from, ok_status(), std::move(result));
+}
+
+// Of a job that of the nodes it is on.
+void ServiceDesk::tell_time_left(const wire::Question& question, wire::QueryReply& reply) const {
+  std::set<Rank> nodes;
+  if (!question.nspace().empty()) {
+    wire::ProcNames all;
+    all.add_names()->set_nspace(question.nspace());
+    all.mutable_names(0)->set_rank(kAllRanks);
+    const auto hosts = jobs_.hosts_of(all);
+    if (!hosts) return;
+    nodes = *hosts;
+  }
+  const auto left_ms = allocations_.time_left_ms(nodes);
+  reply.set_known(left_ms.has_value());
+  reply.set_time_left_ms(left_ms.value_or(0));
 }
 
 void ServiceDesk::introduce(const Requester& from, const std::string& nspace) {

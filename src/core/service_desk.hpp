@@ -75,6 +75,7 @@ class ServiceDesk {
   void unpublish(const Requester& from, const wire::ServiceRequest& request);
   void allocate(const Requester& from, const wire::ServiceRequest& request);
   void query(const Requester& from, const wire::Query& query);
+  void tell_time_left(const wire::Question& question, wire::QueryReply& reply) const;
   void introduce(const Requester& from, const std::string& nspace);
   void answer_modex(const ModexKey& key, const Status& status, const Bytes& data);
   [[nodiscard]] std::set<Rank> audience_of(const wire::EventNotice& notice) const;

@@ -213,6 +213,9 @@ class ServicesTest : public ::testing::Test,
     answer(*this, asker.from, ok_status());
   }
   void relay_warning(const wire::TimeoutWarning&, bool) override {}
+  [[nodiscard]] std::optional<std::uint64_t> time_left_ms(const std::set<Rank>&) const override {
+    return std::nullopt;
+  }
   void on_tool_joined(const std::string&) override {}
   void cancel_allocation(const Requester&) override {}
   void on_proc_gone(const wire::ProcName& proc) override { procs_gone.push_back(proc.nspace()); }

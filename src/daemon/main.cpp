@@ -17,6 +17,7 @@
 #include "base/standard_descriptors.hpp"
 #include "daemon/daemon_program.hpp"
 #include "daemon/remote_start.hpp"
+#include "daemon/step_start.hpp"
 #include "exec/secret.hpp"
 #include "exec/unique_fd.hpp"
 #include "exec/warden.hpp"
@@ -126,5 +127,6 @@ int main(int argc, char** argv) {
   }
   if (first == "--node") return run_daemon(joined_pipe(argc, argv));
   if (first == "--remote") return tide::daemon::run_remote(TIDE_VERSION);
+  if (first == "--step") return tide::daemon::run_step(TIDE_VERSION);
   return usage();
 }

@@ -60,6 +60,7 @@ class Command : public std::enable_shared_from_this<Command> {
 
   // Once. After an error nothing was started and no callback comes.
   Status start(const CommandRequest& request, Callbacks callbacks);
+  [[nodiscard]] pid_t pid() const { return pid_; }  // 0: it does not run
   void close_input();
   // SIGTERM, and SIGKILL if that does not help; `ended` follows.
   void terminate();

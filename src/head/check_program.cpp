@@ -29,16 +29,18 @@ launch::LocalLauncherConfig with_logs(launch::LocalLauncherConfig config) {
 
 CheckProgram::CheckProgram(HeadSetup setup, Settled settled)
     : setup_(with_sessions_that_stay(std::move(setup))),
-      places_(setup_.options, launch::ThisMachine::look()),
+      places_(setup_.options, launch::ThisMachine::look(), starts_in_step(setup_)),
       report_settled_(std::move(settled)),
       links_(io_, links_config(setup_), counters_,
              [this](const rim::LinkEvent& event) {
                std::visit([this](const auto& e) { on_link_event(e); }, event);
              }),
-      launcher_(io_, with_logs(launcher_config(setup_)), ssh_config(setup_, places_), *this),
+      launcher_(io_, with_logs(launcher_config(setup_)), ssh_config(setup_, places_), *this,
+                step_config(setup_)),
       signals_(io_, SIGTERM, SIGINT, SIGHUP),
       at_once_(static_cast<std::size_t>(setup_.params.get_int("plm_ssh_num_concurrent"))) {
   for (const auto& place : places_.all()) hosts_.emplace_back(io_, place.name);
+  if (places_.in_step()) at_once_ = hosts_.size();  // one command for all
 }
 
 Status CheckProgram::run() {
@@ -66,22 +68,24 @@ std::vector<CheckedHost> CheckProgram::results() const {
 
 std::string CheckProgram::untried() const {
   const auto radix = static_cast<std::uint32_t>(setup_.params.get_int("rml_radix"));
-  const bool by_others = places_.has_other_machines() && hosts_.size() > radix &&
-                         !setup_.params.get_bool("plm_ssh_no_tree_spawn");
+  const bool by_others = places_.has_other_machines() && !places_.in_step() &&
+                         hosts_.size() > radix && !setup_.params.get_bool("plm_ssh_no_tree_spawn");
   return by_others ? say::logins_between_machines_untried(radix) : "";
 }
 
 // ---- one host after the other, many at once ----
 
 void CheckProgram::try_some() {
+  std::vector<launch::LaunchItem> items;
   while (!finishing_ && under_way_ < at_once_ && tried_ < hosts_.size()) {
     ++under_way_;
-    try_one(Rank(static_cast<std::uint32_t>(++tried_)));
+    items.push_back(begin_trying(Rank(static_cast<std::uint32_t>(++tried_))));
   }
+  if (!items.empty()) launcher_.launch(std::move(items));
   if (under_way_ == 0) finish();
 }
 
-void CheckProgram::try_one(Rank rank) {
+launch::LaunchItem CheckProgram::begin_trying(Rank rank) {
   Host& tried = host(rank);
   const NodePlace& place = places_.all().at(rank.value() - 1);
   tried.began = Clock::now();
@@ -90,10 +94,8 @@ void CheckProgram::try_one(Rank rank) {
       launch::seed_of(core::LaunchTarget{rank, place.name, tried.incarnation, kCampaign, {}});
   seed.set_host(place.host);
   seed.set_user(place.user);
-  std::vector<launch::LaunchItem> items;
-  items.push_back(launch_item(setup_, places_, seed, common_blob(setup_, places_, endpoints_)));
-  launcher_.launch(std::move(items));
   arm(rank, setup_.params.get_duration_ms("tide_start_timeout"));
+  return launch_item(setup_, places_, seed, common_blob(setup_, places_, endpoints_));
 }
 
 void CheckProgram::arm(Rank rank, std::uint32_t after_ms) {

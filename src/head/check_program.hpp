@@ -68,7 +68,7 @@ class CheckProgram : private launch::LaunchHandler {
 
   void wait_for_signals();
   void try_some();
-  void try_one(Rank rank);
+  launch::LaunchItem begin_trying(Rank rank);
   void reported(Rank rank, const wire::Report& report);
   void settle(Rank rank, std::string failure);
   void gone(Rank rank, std::string failure);

@@ -18,6 +18,7 @@
 #include "rim/settings.hpp"
 #include "say/elastic.hpp"
 #include "say/finding.hpp"
+#include "say/granting.hpp"
 #include "say/pool.hpp"
 #include "say/starting.hpp"
 
@@ -65,7 +66,7 @@ void add_names(const core::LaunchTarget& target, std::vector<std::string>& out) 
 
 HeadProgram::HeadProgram(HeadSetup setup, Reports reports)
     : setup_(std::move(setup)),
-      places_(setup_.options, launch::ThisMachine::look()),
+      places_(setup_.options, launch::ThisMachine::look(), starts_in_step(setup_)),
       reports_(std::move(reports)),
       supply_(make_supply()),
       core_(core_config(setup_, places_, *supply_)),
@@ -78,7 +79,7 @@ HeadProgram::HeadProgram(HeadSetup setup, Reports reports)
                           std::move(event));
              }),
       clients_(io_, clients_config(setup_), *this),
-      launcher_(io_, launcher_config(setup_), ssh_config(setup_, places_), *this),
+      launcher_(io_, local_config(), ssh_config(setup_, places_), *this, step_config(setup_)),
       services_(
           io_,
           [this](core::ServiceEvent event) {
@@ -136,8 +137,21 @@ void HeadProgram::start_dvm() {
     start.nodes.back().manager = supply_->managers().front();
   }
   host_.post(std::move(start));
+  tell_where_nodes_come_from();
   supply_->start();
   asio::post(io_, [this] { start_services(); });
+}
+
+void HeadProgram::tell_where_nodes_come_from() {
+  const auto& grant = setup_.options.grant;
+  if (!grant) return;
+  std::uint64_t slots = 0;
+  for (const auto& host : setup_.options.hosts) slots += host.slots;
+  const auto nodes =
+      say::nodes_of_job(setup_.options.hosts.size(), slots, grant->manager, grant->job);
+  auto text = say::nodes_and_launcher(nodes, setup_.launcher.why);
+  log_note("plm", 1, text);
+  reports_.progress({std::move(text), false});
 }
 
 // While the daemons are on their way: it takes some milliseconds, and tools can't come before.
@@ -207,6 +221,12 @@ std::unique_ptr<Supply> HeadProgram::make_supply() {
   return std::make_unique<PoolSupply>(options, places_, std::move(dvm));
 }
 
+launch::LocalLauncherConfig HeadProgram::local_config() {
+  auto config = launcher_config(setup_);
+  config.spared = [this](pid_t pid) { return supply_->lets_go(pid); };
+  return config;
+}
+
 Supply::View HeadProgram::view_of_nodes() const {
   Supply::View view;
   for (const auto& [rank, node] : core_.roster().nodes()) {
@@ -262,7 +282,8 @@ void HeadProgram::perform(core::Action action) {
           launcher_.end(a.rank);
         } else if constexpr (std::is_same_v<T, core::Probe>) {
           links_.probe(a, [this, rank = a.rank](bool refused) {
-            host_.post(core::ProbeAnswered{rank, refused});
+            core::ProbeAnswered answer{rank, refused};
+            refused ? post_end_of(rank, answer) : host_.post(answer);
           });
         } else if constexpr (std::is_same_v<T, core::ReplyFromRim>) {
           reply_from_rim(a);
@@ -397,7 +418,16 @@ void HeadProgram::on_daemon_launch_failed(Rank rank, std::string text) {
   host_.post(core::DaemonLaunchFailed{rank, std::move(text)});
 }
 void HeadProgram::on_daemon_exited(Rank rank, std::string text) {
-  host_.post(core::DaemonExited{rank, std::move(text)});
+  post_end_of(rank, core::DaemonExited{rank, std::move(text)});
+}
+// What a scheduler takes back it ends without a word to us: then it is no loss.
+void HeadProgram::post_end_of(Rank rank, core::HeadEvent event) {
+  const auto& nodes = core_.roster().nodes();
+  const auto node = nodes.find(rank);
+  const bool expected =
+      node == nodes.end() || !core::is_up(node->second.state) || core_.roster().is_shutting_down();
+  if (expected) return host_.post(std::move(event));
+  supply_->daemon_ended(node->second.name, [this, event = std::move(event)] { host_.post(event); });
 }
 // On whoever debugs daemons nothing is lost that they say. In the background nobody sees standard
 // error.
@@ -486,15 +516,12 @@ void HeadProgram::begin_exit(const core::Exit& action) {
   timers_.cancel_all();
   directory_timer_.cancel();
   links_.shutdown();
-  launcher_.shutdown();
-}
-
-void HeadProgram::on_shutdown_done() {
-  supply_->finish([this] { nothing_is_left(); });
+  // First of all: what the launcher does last ends all that we have started.
+  supply_->finish([this] { launcher_.shutdown(); });
 }
 
 // Last of all the clients: who waits for the end is answered when everything is gone.
-void HeadProgram::nothing_is_left() {
+void HeadProgram::on_shutdown_done() {
   services_.stop();
   if (auto removed = setup_.directory.remove(); !removed) log_error(removed.error().message);
   clients_.shutdown();

@@ -59,12 +59,15 @@ class HeadProgram : private rim::RimEffects,
 
   Status open_doors();
   void start_dvm();
+  void tell_where_nodes_come_from();
   void start_services();
   wire::DaemonSeed seed_with_all_below(const core::LaunchTarget& target,
                                        std::vector<wire::DaemonSeed>& ours) const;
   void launch_daemons(const core::LaunchDaemons& action);
   std::unique_ptr<Supply> make_supply();
+  launch::LocalLauncherConfig local_config();
   [[nodiscard]] Supply::View view_of_nodes() const;
+  void post_end_of(Rank rank, core::HeadEvent event);
   void return_nodes(const core::ReturnNodes& action);
   Result<wire::PoolAnswer> carry_out(const wire::PoolOrder& order);
   void announce_ready(const core::AnnounceReady& action);
@@ -72,7 +75,6 @@ class HeadProgram : private rim::RimEffects,
   void reply_from_rim(const core::ReplyFromRim& action);
   void reply_status(core::ReplyStatus action);
   void begin_exit(const core::Exit& action);
-  void nothing_is_left();
   void wait_for_signals();
   void watch_keepalive();
   void watch_starter();

@@ -42,11 +42,23 @@ std::string command_elsewhere(const HeadSetup& setup) {
 
 std::optional<launch::SshLauncherConfig> ssh_config(const HeadSetup& setup,
                                                     const NodePlaces& places) {
-  if (!places.has_other_machines()) return std::nullopt;
+  if (!places.has_other_machines() || places.in_step()) return std::nullopt;
   auto config = launch::ssh_launcher_config(setup.params);
   config.command = command_elsewhere(setup);
   config.may_lack_agent = places.on_other_machines() == 0;
   config.attached = setup.options.stay_attached;
+  config.version = TIDE_VERSION;
+  config.descriptor_limit = setup.descriptor_limit;
+  return config;
+}
+
+bool starts_in_step(const HeadSetup& setup) {
+  return setup.launcher.kind == launch::LauncherKind::kStep;
+}
+
+std::optional<launch::StepLauncherConfig> step_config(const HeadSetup& setup) {
+  if (!starts_in_step(setup)) return std::nullopt;
+  auto config = launch::step_launcher_config(setup.params, setup.launcher, setup.prted_path);
   config.version = TIDE_VERSION;
   config.descriptor_limit = setup.descriptor_limit;
   return config;
@@ -89,7 +101,14 @@ launch::LaunchItem launch_item(const HeadSetup& setup, const NodePlaces& places,
     blob.set_run_directory(setup.info.directory);
     blob.set_shared_host(places.are_virtual());
   }
-  return {Rank(seed.rank()), seed.node(), blob.SerializeAsString(), seed.host(), seed.user()};
+  const NodePlace& place = places.of(seed.node());
+  return {.rank = Rank(seed.rank()),
+          .node = seed.node(),
+          .blob = blob.SerializeAsString(),
+          .host = seed.host(),
+          .user = seed.user(),
+          .in_step = place.in_step,
+          .job = place.job};
 }
 
 }  // namespace tide::head

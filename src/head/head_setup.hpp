@@ -14,6 +14,7 @@
 #include "head/options.hpp"
 #include "launch/local_launcher.hpp"
 #include "launch/ssh_launcher.hpp"
+#include "launch/step_launcher.hpp"
 #include "net/link_config.hpp"
 #include "rim/link_port.hpp"
 #include "wire/link.pb.h"
@@ -29,6 +30,7 @@ struct HeadSetup {
   std::string key;          // fresh for this DVM
   std::string prted_path;
   std::uint64_t descriptor_limit = 0;  // the soft limit that the head was started with
+  launch::LauncherChoice launcher{};   // for daemons on other machines
   std::string scheduler_key{};         // what a scheduler proves itself by; empty: nobody is one
   int starter_fd = -1;  // a pipe whose reader waits for the DVM to be ready; -1: nobody waits
 };
@@ -38,6 +40,11 @@ launch::LocalLauncherConfig launcher_config(const HeadSetup& setup);
 // Nothing where all nodes are on this machine.
 std::optional<launch::SshLauncherConfig> ssh_config(const HeadSetup& setup,
                                                     const NodePlaces& places);
+
+// Whether daemons are started by a command of the scheduler whose job we are in.
+bool starts_in_step(const HeadSetup& setup);
+// Nothing where that is not so.
+std::optional<launch::StepLauncherConfig> step_config(const HeadSetup& setup);
 
 // Opens the door for daemons; where it is.
 Result<std::vector<wire::Endpoint>> listen_for_daemons(const HeadSetup& setup,

@@ -243,6 +243,18 @@ Result<std::optional<rm::Grant>> granted_nodes(const HeadOptions& options, const
   return rm::find_grant(params.get_string("ras"), surroundings());
 }
 
+Result<launch::LauncherChoice> launcher_for(const HeadOptions& options, const Params& params) {
+  launch::LauncherQuestion question;
+  if (options.grant) {
+    question.manager = options.grant->manager;
+    question.job = options.grant->job;
+  }
+  question.plm = params.get_string("plm");
+  question.command_all = params.get_string("plm_command_all");
+  question.command_each = params.get_string("plm_command_each");
+  return launch::choose_launcher(question, launch::find_in_path);
+}
+
 int serve(const HeadOptions& options, Params params, Failpoints failpoints, ReadyPipe& pipe) {
   auto raised = exec::raise_descriptor_limit();
   if (!raised) return fail(raised.error().message);
@@ -254,6 +266,8 @@ int serve(const HeadOptions& options, Params params, Failpoints failpoints, Read
   for (const auto& where : {options.report_uri, options.report_pid}) {
     if (auto writable = check_report(where); !writable) return fail(writable.error().message);
   }
+  auto launcher = launcher_for(options, params);
+  if (!launcher) return fail(launcher.error().message);
   auto scheduler_key = read_scheduler_key(params.get_string("tide_scheduler_key_file"));
   if (!scheduler_key) return fail(scheduler_key.error().message);
   auto key = random_bytes(32);
@@ -261,9 +275,16 @@ int serve(const HeadOptions& options, Params params, Failpoints failpoints, Read
   SignalsWait signals;
   auto dvm = take_directory(options, params);
   if (!dvm) return fail(dvm.error().message);
-  HeadSetup setup{options,           std::move(params), std::move(failpoints),
-                  dvm->info,         dvm->directory,    std::move(*key),
-                  std::move(*prted), *raised,           std::move(*scheduler_key),
+  HeadSetup setup{options,
+                  std::move(params),
+                  std::move(failpoints),
+                  dvm->info,
+                  dvm->directory,
+                  std::move(*key),
+                  std::move(*prted),
+                  *raised,
+                  std::move(*launcher),
+                  std::move(*scheduler_key),
                   pipe.fd()};
   const int status = options.check ? check_in(std::move(setup), signals)
                                    : serve_in(std::move(setup), pipe, signals);

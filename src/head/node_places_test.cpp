@@ -29,6 +29,21 @@ TEST(NodePlaces, ThisMachineHasAllItsNames) {
   EXPECT_TRUE(places.of("there").aliases.empty());
 }
 
+TEST(NodePlaces, InAStepAllAreStartedByTheScheduler) {
+  auto options = with_hosts({"here", "there"});
+  options.grant = rm::Grant{"slurm", "17", options.hosts, "SLURM_JOB_NODELIST"};
+  NodePlaces places(options, launch::ThisMachine({"here"}), true);
+  EXPECT_EQ(places.on_other_machines(), 2U);
+  EXPECT_EQ(places.of("here").host, "here");
+  EXPECT_TRUE(places.of("here").in_step);
+  EXPECT_EQ(places.of("here").job, "17");
+  const auto& later = places.add(rm::Host{"more", "", 4, 0}, "18");
+  EXPECT_TRUE(later.in_step);
+  EXPECT_EQ(later.job, "18");
+  EXPECT_EQ(places.add(rm::Host{"here", "", 4, 0}, "19").job, "19") << "it came back with another";
+  EXPECT_EQ(places.on_other_machines(), 3U);
+}
+
 TEST(NodePlaces, SessionsNeedOpenFilesBesideThoseOfTheLinks) {
   EXPECT_EQ(descriptors_needed(8, 0), 48U);
   EXPECT_EQ(descriptors_needed(1000, 128) - descriptors_needed(1000, 0), 512U);

@@ -52,6 +52,17 @@ HeadOptions hosts(const std::vector<std::string>& at_start, const std::vector<st
 
 const launch::ThisMachine kMachine({"here"});
 
+TEST(NodeSupply, AJobOfASchedulerHasItsNodesAndNoOthers) {
+  auto options = hosts({"here", "there"}, {"idle"});
+  options.grant = rm::Grant{"pbs", "17.server", options.hosts, "PBS_NODEFILE"};
+  NodePlaces places(options, kMachine);
+  NodeSupply supply(options, places);
+  EXPECT_THAT(supply.managers(), ElementsAre("pool"));
+  EXPECT_THAT(shown(supply.grant(by_name("elsewhere"), {}), places),
+              ElementsAre(HasSubstr("can't join: the DVM has its nodes from PBS job 17.server")));
+  EXPECT_THAT(shown(supply.grant(by_name("idle"), {}), places), ElementsAre("idle:4@idle"));
+}
+
 TEST(NodeSupply, VirtualNodesOfThePoolAreNamedOnAfterTheFirst) {
   const auto options = virtual_ones(2, 2);
   NodePlaces places(options, kMachine);

@@ -104,6 +104,19 @@ TEST(HeadOptions, NodesOfAJobAreThoseOfTheDvm) {
               ::testing::ElementsAre(rm::Host{"node1", "", 9, 0}));
 }
 
+TEST(HeadOptions, WhatNobodyChoseOfAJobCanBeHadLater) {
+  auto grant = kGrant;
+  grant.manager = "pbs";
+  auto parsed = parse({"--host", "node2"}, grant);
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  keep_the_rest(parsed->options);
+  EXPECT_THAT(parsed->options.pool_hosts,
+              ::testing::ElementsAre(kGrant.hosts.at(0), kGrant.hosts.at(2)));
+  auto of_slurm = parse({"--host", "node2"}, kGrant);
+  keep_the_rest(of_slurm->options);
+  EXPECT_TRUE(of_slurm->options.pool_hosts.empty()) << "its own manager has them";
+}
+
 TEST(HeadOptions, HostsChooseAmongTheNodesOfAJob) {
   using ::testing::ElementsAre;
   using ::testing::HasSubstr;

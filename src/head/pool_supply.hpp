@@ -19,8 +19,10 @@ class PoolSupply final : public Supply {
   void cancel(const core::CancelAsk& /*wanted*/) override {}  // it was answered at once
   void give_back(const core::ReturnNodes& order, bool late) override;
   void note_started(std::span<const std::string> nodes) override { supply_.note_started(nodes); }
+  void daemon_ended(const std::string& /*node*/, std::function<void()> then) override { then(); }
   Result<wire::PoolAnswer> carry_out(const wire::PoolOrder& order) override;
   void finish(std::function<void()> then) override { then(); }
+  [[nodiscard]] bool lets_go(pid_t /*pid*/) const override { return false; }
 
  private:
   std::optional<rm::Grant> grant_;

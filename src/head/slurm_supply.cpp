@@ -18,9 +18,11 @@ namespace tide::head {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr const char* kName = "slurm";
 
-rm::SlurmClock clock_of(asio::io_context& io) {
+rm::SlurmClock clock_of(asio::io_context& io, SlurmSupply::Timers& timers) {
   return {.now_ms =
               [] {
                 const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -28,12 +30,14 @@ rm::SlurmClock clock_of(asio::io_context& io) {
                     std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
               },
           .after =
-              [&io](std::uint32_t after_ms, std::function<void()> then) {
+              [&io, &timers](std::uint32_t after_ms, std::function<void()> then) {
                 auto timer = std::make_shared<asio::steady_timer>(io);
+                timers.insert(timer);
                 timer->expires_after(std::chrono::milliseconds(after_ms));
-                timer->async_wait([timer, then = std::move(then)](const asio::error_code& error) {
-                  if (!error) then();
-                });
+                timer->async_wait(
+                    [&timers, timer, then = std::move(then)](const asio::error_code& error) {
+                      if (timers.erase(timer) > 0 && !error) then();
+                    });
               }};
 }
 
@@ -74,14 +78,19 @@ SlurmSupply::SlurmSupply(asio::io_context& io, const Params& params, const HeadO
       job_name_("tide-" + dvm_name),
       dvm_(std::move(dvm)),
       commands_(io, commands_config(params)),
-      manager_(commands_, clock_of(io), *this, book_of(options), settings_of(params, job_name_)) {}
+      manager_(commands_, clock_of(io, timers_), *this, book_of(options),
+               settings_of(params, job_name_)) {}
 
 std::vector<std::string> SlurmSupply::managers() const {
   return {kName};
 }
 
 Supply::Source SlurmSupply::source() const {
-  return {.text = say::scheduler_job(kName, job_), .left_ms = manager_.parent_left_ms()};
+  Source out{.text = say::scheduler_job(kName, job_)};
+  if (!ends_) return out;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*ends_ - Clock::now());
+  out.left_ms = static_cast<std::uint64_t>(std::max(left.count(), std::int64_t{1}));
+  return out;
 }
 
 // ---- to Slurm ----
@@ -93,6 +102,9 @@ void SlurmSupply::ask(const core::AskForNodes& wanted) {
 }
 
 void SlurmSupply::give_back(const core::ReturnNodes& order, bool late) {
+  // At the end of the DVM all jobs that were made for it go, see finish(). The one that it was
+  // started in stays with whoever started it.
+  if (order.number == 0 && !order.never_joined) return;
   if (late) return on_returned(order.number, core::ReturnVerdict::kDeclined);
   manager_.give_back(order);
 }
@@ -104,6 +116,7 @@ Result<wire::PoolAnswer> SlurmSupply::carry_out(const wire::PoolOrder& /*order*/
 void SlurmSupply::finish(std::function<void()> then) {
   manager_.finish([this, then = std::move(then)](bool all_back) {
     if (!all_back) dvm_.note(say::slurm_jobs_may_be_left(job_name_));
+    for (const auto& timer : std::exchange(timers_, {})) timer->cancel();  // the head ends
     then();
   });
 }
@@ -154,6 +167,12 @@ void SlurmSupply::on_returned(std::uint32_t number, core::ReturnVerdict verdict)
 
 void SlurmSupply::on_parent_over(std::string reason) {
   dvm_.post(core::EndRequested{std::move(reason)});
+}
+
+void SlurmSupply::on_parent_limit(std::uint64_t left_ms) {
+  ends_.reset();
+  if (left_ms > 0) ends_ = Clock::now() + std::chrono::milliseconds(left_ms);
+  dvm_.post(core::SourceLimit{left_ms});
 }
 
 void SlurmSupply::on_note(std::string text) {

@@ -2,6 +2,8 @@
 // later, by events.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <set>
@@ -58,9 +60,14 @@ class Supply {
   // may have been granted anew.
   virtual void give_back(const core::ReturnNodes& order, bool late) = 0;
   virtual void note_started(std::span<const std::string> nodes) = 0;
+  // The daemon of this node has ended, and nobody here has ordered that. Whether its manager has
+  // taken the node back is posted before `then`, which comes after a bounded time.
+  virtual void daemon_ended(const std::string& node, std::function<void()> then) = 0;
   virtual Result<wire::PoolAnswer> carry_out(const wire::PoolOrder& order) = 0;
   // Lets go of all that it got. `then` comes after a bounded time, and nothing else any more.
   virtual void finish(std::function<void()> then) = 0;
+  // Whether this child of ours lets go of something, and will do so without us.
+  [[nodiscard]] virtual bool lets_go(pid_t pid) const = 0;
 };
 
 }  // namespace tide::head

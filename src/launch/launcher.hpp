@@ -39,6 +39,8 @@ struct LaunchItem {
   std::string blob;       // a serialized DaemonBlob, for the daemon's standard input; wiped
   std::string host = {};  // empty: this machine
   std::string user = {};  // there; empty: as the agent chooses
+  bool in_step = false;   // started by a scheduler's command, with all others of the same job
+  std::string job = {};   // the scheduler's, of a step; empty where it has no numbers
 };
 
 class Launcher {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <asio/buffer.hpp>
 #include <asio/post.hpp>
@@ -254,10 +255,12 @@ void LocalLauncher::clear() {
   for (const auto& [rank, daemon] : daemons_) {
     if (daemon.pid != 0 && ::waitpid(daemon.pid, nullptr, WNOHANG) == 0) living.insert(daemon.pid);
   }
+  const auto spared = [this](pid_t pid) { return config_.spared && config_.spared(pid); };
   exec::end_children_unless([&](pid_t pid) {
-    return patient && (living.contains(pid) || runs(pid, config_.prted_path));
+    return spared(pid) || (patient && (living.contains(pid) || runs(pid, config_.prted_path)));
   });
-  if (!exec::has_children() || now >= kill_daemons_at_ + kLastWait) return cleared();
+  const bool only_spared = std::ranges::all_of(exec::child_pids(), spared);
+  if (only_spared || now >= kill_daemons_at_ + kLastWait) return cleared();
   pace_.looked(now, true);
   clear_timer_.expires_at(pace_.next());
   if (patient && pace_.next() > kill_daemons_at_) {

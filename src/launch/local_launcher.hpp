@@ -10,6 +10,7 @@
 #include <asio/steady_timer.hpp>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,6 +34,9 @@ struct LocalLauncherConfig {
   std::optional<rlim_t> descriptor_limit = std::nullopt;  // from raise_descriptor_limit()
   std::uint32_t end_grace_ms = 2000;                      // between SIGTERM and SIGKILL
   bool attached = false;  // daemons write to our standard error, and not to logs
+  // Of our other children, those that end by themselves and are not to be hurried. None: all are
+  // ended at the end.
+  std::function<bool(pid_t)> spared = {};
 };
 
 // Runs `prted --warden FD DIRECTORY` with its end of a socket, and through it `prted --node NAME`

@@ -2,42 +2,63 @@
 
 #include <utility>
 
+#include "base/check.hpp"
+
 namespace tide::launch {
 
 MixedLauncher::MixedLauncher(asio::io_context& io, LocalLauncherConfig local,
-                             std::optional<SshLauncherConfig> ssh, LaunchHandler& handler)
-    : local_(io, std::move(local), handler), outpost_(handler, local_) {
+                             std::optional<SshLauncherConfig> ssh, LaunchHandler& handler,
+                             std::optional<StepLauncherConfig> step)
+    : local_(io, std::move(local), handler), outpost_(handler, *this) {
   if (ssh) ssh_.emplace(io, std::move(*ssh), outpost_);
+  if (step) step_.emplace(io, std::move(*step), outpost_);
+  up_ = (ssh_ ? 1 : 0) + (step_ ? 1 : 0);
 }
 
 Status MixedLauncher::start() {
   if (ssh_) {
     if (auto started = ssh_->start(); !started) return started;
   }
+  if (step_) {
+    if (auto started = step_->start(); !started) return started;
+  }
   return local_.start();
 }
 
-void MixedLauncher::launch(std::vector<LaunchItem> items) {
-  std::vector<LaunchItem> here;
-  std::vector<LaunchItem> elsewhere;
-  for (LaunchItem& item : items) {
-    const bool remote = !item.host.empty();
-    TIDE_CHECK(!remote || ssh_.has_value());
-    if (remote) remote_.insert(item.rank);
-    (remote ? elsewhere : here).push_back(std::move(item));
+Launcher& MixedLauncher::launcher_of(const LaunchItem& item) {
+  if (item.in_step) {
+    TIDE_CHECK(step_.has_value());
+    return *step_;
   }
-  if (!here.empty()) local_.launch(std::move(here));
-  if (!elsewhere.empty()) ssh_->launch(std::move(elsewhere));
+  if (item.host.empty()) return local_;
+  TIDE_CHECK(ssh_.has_value());
+  return *ssh_;
+}
+
+void MixedLauncher::launch(std::vector<LaunchItem> items) {
+  std::map<Launcher*, std::vector<LaunchItem>> parts;
+  for (LaunchItem& item : items) {
+    Launcher& launcher = launcher_of(item);
+    if (&launcher != &local_) elsewhere_[item.rank] = &launcher;
+    parts[&launcher].push_back(std::move(item));
+  }
+  for (auto& [launcher, part] : parts) launcher->launch(std::move(part));
 }
 
 void MixedLauncher::end(Rank rank) {
-  if (remote_.contains(rank)) return ssh_->end(rank);
+  const auto found = elsewhere_.find(rank);
+  if (found != elsewhere_.end()) return found->second->end(rank);
   local_.end(rank);
 }
 
 void MixedLauncher::shutdown() {
-  if (ssh_) return ssh_->shutdown();
-  local_.shutdown();
+  if (up_ == 0) return local_.shutdown();
+  if (ssh_) ssh_->shutdown();
+  if (step_) step_->shutdown();
+}
+
+void MixedLauncher::one_is_down() {
+  if (--up_ == 0) local_.shutdown();
 }
 
 }  // namespace tide::launch

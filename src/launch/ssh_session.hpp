@@ -4,9 +4,7 @@
 
 #include <sys/types.h>
 
-#include <array>
 #include <asio/io_context.hpp>
-#include <asio/posix/stream_descriptor.hpp>
 #include <asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
@@ -19,14 +17,11 @@
 #include "base/result.hpp"
 #include "exec/process_spawner.hpp"
 #include "exec/secret.hpp"
+#include "launch/agent_process.hpp"
 #include "launch/remote_session.hpp"
 #include "launch/ssh_failure.hpp"
 
 namespace tide::launch {
-
-// Tells the end of a child to the function, with its wait status. For programs that reap all of
-// their children in one place.
-using ChildWatch = std::function<void(pid_t, std::function<void(int)>)>;
 
 // Held by a shared pointer. Its destructor kills the agent, and so ends an unjoined daemon.
 class SshSession : public std::enable_shared_from_this<SshSession> {
@@ -59,35 +54,19 @@ class SshSession : public std::enable_shared_from_this<SshSession> {
   [[nodiscard]] const std::string& their_version() const { return their_version_; }
 
  private:
-  using Descriptor = asio::posix::stream_descriptor;
-  using Taker = void (SshSession::*)(std::string_view);
-  enum class Was { kRead, kEmpty, kOver };
-
-  Status take_pipes(exec::UniqueFd input, exec::UniqueFd output, exec::UniqueFd errors,
-                    exec::UniqueFd pidfd);
-  void watch_agent();
-  [[nodiscard]] bool has_agent_ended() const;
-  void listen(Descriptor& to, Taker take);
-  Was read_once(Descriptor& from, Taker take);
   void heard(std::string_view text);
   void greeted(const Greeting& greeting);
-  void send_blob();
   void complained(std::string_view text);
   void arm(std::uint32_t after_ms);
   [[nodiscard]] std::uint32_t whole_seconds_since_start() const;
   void overdue();
   void terminate_agent();
-  void signal_agent(int number) const;
   void agent_ended(int wait_status);
-  void read_what_is_left(Descriptor& in, Taker take);
-  void close_all();
 
+  asio::io_context& io_;
   Settings settings_;
   Callbacks callbacks_;
-  Descriptor input_;
-  Descriptor output_;
-  Descriptor errors_;
-  Descriptor pidfd_;
+  std::shared_ptr<AgentProcess> agent_;
   asio::steady_timer timer_;
   SessionReader reader_;
   exec::Secret blob_;
@@ -95,7 +74,6 @@ class SshSession : public std::enable_shared_from_this<SshSession> {
   std::string their_version_;
   std::chrono::steady_clock::time_point started_at_;
   std::uint32_t limit_ms_ = 0;  // of the wait that is under way
-  pid_t pid_ = 0;               // while it is ours to signal
   bool joined_ = false;
   bool ending_ = false;
   bool terminated_ = false;  // the agent was asked to end

@@ -32,6 +32,7 @@ constexpr std::array kKnown = {
     KnownKey{PMIX_NODE_LIST, What::ALLOCATION},
     KnownKey{PMIX_NUM_NODES, What::ALLOCATION},
     KnownKey{PMIX_NUM_SLOTS, What::ALLOCATION},
+    KnownKey{PMIX_TIME_REMAINING, What::TIME_LEFT},
     KnownKey{PMIX_QUERY_GROUP_NAMES, What::GROUPS},
     KnownKey{PMIX_QUERY_NUM_GROUPS, What::GROUPS},
     KnownKey{PMIX_QUERY_GROUP_MEMBERSHIP, What::GROUPS},

@@ -2,6 +2,8 @@
 
 #include <pmix.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -156,6 +158,10 @@ bool add_about_job(InfoList& info, const WantedKey& wanted, const wire::JobRow& 
   return true;
 }
 
+std::uint32_t whole_seconds(std::uint64_t time_ms) {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(time_ms / 1000, UINT32_MAX));
+}
+
 // False: the reply does not tell.
 bool add_reply(InfoList& info, const WantedKey& wanted, const wire::Question& question,
                const wire::QueryReply& reply) {
@@ -182,6 +188,9 @@ bool add_reply(InfoList& info, const WantedKey& wanted, const wire::Question& qu
     case wire::Question::SERVER_URI:
       if (reply.nodes().empty() || reply.nodes(0).uri().empty()) return false;
       info.text(key, reply.nodes(0).uri());
+      return true;
+    case wire::Question::TIME_LEFT:
+      info.u32(key, whole_seconds(reply.time_left_ms()));
       return true;
     case wire::Question::GROUPS:
       return add_about_groups(info, wanted, reply);

@@ -147,6 +147,7 @@ class PmixQueries : public testing::ToolFixture {
       node->set_slots_used(rank);
       node->set_uri("dvm-test." + std::to_string(rank) + ";tcp4://127.0.0.1:9");
     }
+    reply.set_time_left_ms(61'500);
     auto* group = reply.add_groups();
     group->set_name("friends");
     *group->mutable_members()->add_names() = process->name();
@@ -178,6 +179,7 @@ TEST_F(PmixQueries, OfAToolAreAnswered) {
     EXPECT_EQ(answer_to({"PMIX_ALLOCATED_NODELIST", "PMIX_NUM_SLOTS", "PMIX_QUERY_ALLOC_STATUS"}),
               "pmix.alist=n1,n2\npmix.num.slots=16\npmix.query.alloc=n1:8:1,n2:8:2\n"
               "query: SUCCESS\n");
+    EXPECT_EQ(answer_to({"PMIX_TIME_REMAINING"}), "pmix.time.remaining=61\nquery: SUCCESS\n");
     EXPECT_EQ(answer_to({"PMIX_QUERY_GROUP_NAMES", "PMIX_QUERY_NUM_GROUPS"}),
               "pmix.qry.pgrp=[friends]\npmix.qry.pgrpnum=1\nquery: SUCCESS\n");
     EXPECT_EQ(answer_to({"PMIX_QUERY_GROUP_MEMBERSHIP", "PMIX_GROUP_ID=friends"}),

@@ -110,6 +110,23 @@ TEST(Grant, OfSlurmHasTheCoresAsSlots) {
       << "in the old words, and without slots";
 }
 
+TEST(Grant, OfSlurmIsWhatTheJobHasNow) {
+  World smaller = slurm("node[1-2]", "4(x2)");
+  const auto asked = quote_argv(std::vector<std::string>{
+      "env", "SLURM_TIME_FORMAT=%s", "scontrol", "--details", "--oneliner", "show", "job", "17"});
+  smaller.commands[asked] =
+      "JobId=17 JobState=RUNNING EndTime=100 NodeList=node2   Nodes=node2 CPU_IDs=0-2 Mem=0";
+  EXPECT_THAT(found_in(smaller), ElementsAre("slurm 17 scontrol show job 17", "node2:3"))
+      << "the environment is as old as the shell";
+  for (const char* other :
+       {"garbage", "JobId=18 JobState=RUNNING NodeList=node2 Nodes=node2 CPU_IDs=0",
+        "JobId=17 JobState=COMPLETED NodeList=node2"}) {
+    smaller.commands[asked] = other;
+    EXPECT_THAT(found_in(smaller), ElementsAre("slurm 17 SLURM_JOB_NODELIST", "node1:4", "node2:4"))
+        << other;
+  }
+}
+
 TEST(Grant, OfSlurmSaysWhatDoesNotFit) {
   EXPECT_THAT(found_in(slurm("node[1-3]", "4(x2)")),
               ElementsAre(AllOf(HasSubstr("the nodes of Slurm job 17 can't be told: "

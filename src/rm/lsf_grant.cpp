@@ -26,7 +26,7 @@ Status add_words(std::string_view text, GrantedHosts& hosts) {
   return ok_status();
 }
 
-Result<GrantedNodes> nodes_of(Status added, GrantedHosts& hosts, std::string source) {
+Result<GrantedNodes> nodes_of(const Status& added, GrantedHosts& hosts, std::string source) {
   if (!added) return added.error();
   auto found = hosts.take();
   if (!found) return found.error();

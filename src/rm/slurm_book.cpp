@@ -83,6 +83,11 @@ std::vector<std::string> SlurmBook::free_names() const {
   return out;
 }
 
+bool SlurmBook::is_lost(const std::string& node) const {
+  const auto found = nodes_.find(node);
+  return found != nodes_.end() && found->second.state == State::kLost;
+}
+
 std::vector<std::string> SlurmBook::used_of(const std::string& job) const {
   std::vector<std::string> out;
   for (const auto& name : order_) {

@@ -65,6 +65,8 @@ class SlurmBook {
   [[nodiscard]] std::string job_of(const std::string& node) const;
   [[nodiscard]] std::vector<std::string> nodes() const;
   [[nodiscard]] std::vector<std::string> free_names() const;
+  // One that is free, and that the DVM has lost before.
+  [[nodiscard]] bool is_lost(const std::string& node) const;
   [[nodiscard]] std::vector<std::string> used_of(const std::string& job) const;
   [[nodiscard]] std::vector<Host> used_hosts_of(const std::string& job) const;
   // That are neither used nor named.

@@ -37,7 +37,7 @@ std::string last_words(std::string_view errors) {
     const auto error = words.find(kError);
     if (error != std::string_view::npos) {
       out = words.substr(error + kError.size());
-    } else if (out.empty() || words.find(": ") == std::string_view::npos) {
+    } else if (out.empty()) {
       out = words;
     }
   }
@@ -95,7 +95,11 @@ std::vector<std::string> salloc_argv(const SlurmWish& wish,
   // --kill-command salloc would live on when its job is over.
   std::vector<std::string> argv = {"salloc", "--no-kill", "--kill-command",
                                    fmt::format("--nodes={}", wish.count), "--ntasks-per-node=1"};
-  add(argv, "--cpus-per-task", wish.cores);
+  if (wish.whole_nodes) {
+    argv.emplace_back("--exclusive");
+  } else {
+    add(argv, "--cpus-per-task", wish.cores);
+  }
   add(argv, "--job-name", wish.job_name);
   add(argv, "--time", wish.minutes);
   add(argv, "--partition", wish.partition);
@@ -369,6 +373,11 @@ void SlurmCommands::settle(std::uint32_t limit_ms, Then<bool> then) {
     if (told) told(running_.empty());
   });
   look_whether_settled();
+}
+
+bool SlurmCommands::gives_back(pid_t pid) const {
+  return std::ranges::any_of(running_,
+                             [pid](const auto& command) { return command->pid() == pid; });
 }
 
 void SlurmCommands::look_whether_settled() {

@@ -47,6 +47,7 @@ class SlurmCommands final : public SlurmControl {
   void prolong(const std::string& job, std::uint32_t minutes, Then<Status> then) override;
   void cancel(const std::string& job, const std::string& name, Then<Status> then) override;
   void settle(std::uint32_t limit_ms, Then<bool> then) override;
+  [[nodiscard]] bool gives_back(pid_t pid) const override;
 
  private:
   class Hold;

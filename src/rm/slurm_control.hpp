@@ -1,6 +1,8 @@
 // What can be asked of Slurm. Each answer comes later, from the event loop.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -18,7 +20,8 @@ struct SlurmWish {
   std::uint32_t count = 0;           // nodes in all
   std::vector<std::string> names{};  // these among them
   std::vector<std::string> without{};
-  std::uint32_t cores = 0;    // on each of them; 0: as the partition gives
+  bool whole_nodes = false;   // each with all it has
+  std::uint32_t cores = 0;    // else on each of them; 0: as the partition gives
   std::uint32_t minutes = 0;  // 0: as the partition likes
   std::string partition{};    // these empty: Slurm's own choice
   std::string account{};
@@ -80,6 +83,8 @@ class SlurmControl {
   virtual void cancel(const std::string& job, const std::string& name, Then<Status> then) = 0;
   // `then` comes when nothing is under way any more, or when the time is over; whether nothing is.
   virtual void settle(std::uint32_t limit_ms, Then<bool> then) = 0;
+  // Whether this is a process that gives jobs back, also without us.
+  [[nodiscard]] virtual bool gives_back(pid_t pid) const = 0;
 };
 
 }  // namespace tide::rm

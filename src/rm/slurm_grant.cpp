@@ -1,9 +1,13 @@
 // Slurm: SLURM_JOB_NODELIST, and SLURM_JOB_CPUS_PER_NODE for the slots. Those are what Slurm
 // granted; SLURM_TASKS_PER_NODE is how srun would use it.
 #include <array>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "rm/grant_readers.hpp"
 #include "rm/granted_hosts.hpp"
+#include "rm/slurm_job.hpp"
 #include "rm/slurm_list.hpp"
 #include "say/granting.hpp"
 
@@ -25,9 +29,7 @@ Result<std::vector<std::uint32_t>> read_slots(const Surroundings& surroundings,
   return slots;
 }
 
-}  // namespace
-
-Result<GrantedNodes> read_slurm(const Surroundings& surroundings) {
+Result<GrantedNodes> read_environment(const Surroundings& surroundings) {
   for (const std::string_view list : {"SLURM_JOB_NODELIST", "SLURM_NODELIST"}) {
     const auto text = variable(surroundings, list);
     if (!text) continue;
@@ -44,6 +46,31 @@ Result<GrantedNodes> read_slurm(const Surroundings& surroundings) {
     return GrantedNodes{std::move(*found), std::string(list)};
   }
   return say::grant_variable_missing("SLURM_JOB_NODELIST");
+}
+
+// The environment tells what the job was given; it may have been made smaller or larger since.
+// Slurm knows what it has, if it answers.
+std::optional<GrantedNodes> ask_slurm(const Surroundings& surroundings) {
+  const auto id = variable(surroundings, "SLURM_JOB_ID");
+  if (!id) return std::nullopt;
+  const std::array<std::string, 8> argv = {
+      "env", "SLURM_TIME_FORMAT=%s", "scontrol", "--details", "--oneliner", "show", "job", *id};
+  const auto text = surroundings.command(argv);
+  if (!text) return std::nullopt;
+  auto job = parse_slurm_job(*text);
+  if (!job || job->id != *id || job->life != SlurmLife::kRuns || job->nodes.empty()) {
+    return std::nullopt;
+  }
+  return GrantedNodes{std::move(job->nodes), "scontrol show job " + *id};
+}
+
+}  // namespace
+
+Result<GrantedNodes> read_slurm(const Surroundings& surroundings) {
+  auto read = read_environment(surroundings);
+  if (!read) return read;
+  auto now = ask_slurm(surroundings);
+  return now ? std::move(*now) : std::move(*read);
 }
 
 }  // namespace tide::rm

@@ -66,6 +66,12 @@ Result<std::optional<std::uint64_t>> moment(std::string_view text) {
   return seconds;
 }
 
+std::string_view find_in(const std::map<std::string_view, std::string_view>& values,
+                         std::string_view key) {
+  const auto found = values.find(key);
+  return found == values.end() ? std::string_view() : found->second;
+}
+
 bool is_id(std::string_view text) {
   return !text.empty() && number<std::uint32_t>(text).has_value();
 }
@@ -113,6 +119,32 @@ Status add_nodes(const std::vector<std::string_view>& words, SlurmJob& job) {
     for (const auto& name : *names)
       job.nodes.push_back({.name = name, .user = {}, .slots = *cores});
   }
+  return ok_status();
+}
+
+// Of nodes that were moved into a running job Slurm does not tell the cores, only how many there
+// are in all. Where a word stands behind the nodes, none of them was cut off.
+Status add_nodes_moved_in(const std::map<std::string_view, std::string_view>& values,
+                          SlurmJob& job) {
+  constexpr std::string_view kBehind = "MinTmpDiskNode";
+  const auto all = number<std::uint32_t>(find_in(values, "NumCPUs"));
+  if (job.life != SlurmLife::kRuns || !all || !values.contains(kBehind)) return ok_status();
+  const auto names = expand_slurm_list(find_in(values, "NodeList"));
+  if (!names) return names.error();
+  std::uint32_t told = 0;
+  std::set<std::string_view> there;
+  for (const auto& host : job.nodes) {
+    told += host.slots;
+    there.insert(host.name);
+  }
+  std::vector<std::string> untold;
+  for (const auto& name : *names) {
+    if (!there.contains(name)) untold.push_back(name);
+  }
+  if (untold.empty() || *all < told + untold.size()) return ok_status();
+  const auto cores = (*all - told) / static_cast<std::uint32_t>(untold.size());
+  if (cores > hosts::kMaxSlotsPerHost) return ok_status();
+  for (const auto& name : untold) job.nodes.push_back({.name = name, .user = {}, .slots = cores});
   return ok_status();
 }
 
@@ -187,14 +219,18 @@ Result<SlurmJob> parse_slurm_job(std::string_view text) {
   if (!is_id(job.id) || !life) return say::slurm_unreadable("a job", text);
   job.life = *life;
   job.state = std::string(values["JobState"]);
+  // While it ends Slurm tells only by the way why.
+  if (job.state == "COMPLETING" && values["Reason"] == "TimeLimit") job.state = "TIMEOUT";
   auto ends = moment(values["EndTime"]);
   if (!ends) return ends.error();
   if (!is_nothing(values["TimeLimit"])) job.ends_s = *ends;
   job.partition = something(values["Partition"]);
   job.account = something(values["Account"]);
   job.qos = something(values["QOS"]);
+  job.whole_nodes = values["OverSubscribe"] == "NO";
   if (values["BatchFlag"] == "1") job.batch_host = something(values["BatchHost"]);
   if (auto added = add_nodes(words, job); !added) return added.error();
+  if (auto added = add_nodes_moved_in(values, job); !added) return added.error();
   if (auto whole = check_nodes(job, values["NodeList"]); !whole) return whole.error();
   return job;
 }

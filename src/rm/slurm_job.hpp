@@ -36,6 +36,7 @@ struct SlurmJob {
   std::string account{};     // empty: it has none
   std::string qos{};         // as above
   std::string batch_host{};  // where its script runs; empty: it has none
+  bool whole_nodes = false;  // shared with no other job
 };
 Result<SlurmJob> parse_slurm_job(std::string_view text);
 

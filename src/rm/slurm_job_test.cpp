@@ -106,6 +106,16 @@ TEST(SlurmJob, OneWithAScriptIsRead) {
   EXPECT_EQ(job->batch_host, "node1");
 }
 
+// Slurm tells their number only.
+TEST(SlurmJob, NodesThatWereMovedIntoItHaveTheOtherCores) {
+  auto text = with(kHeld, " NodeList=node[3-5]", " NodeList=node[3-7]");
+  const auto job = parse_slurm_job(with(text, "NumCPUs=10", "NumCPUs=16"));
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(nodes_of(*job), "node3:4 node4:4 node5:2 node6:3 node7:3 ");
+  EXPECT_THAT(refusal_of(with(text, "NumCPUs=10", "NumCPUs=11")), HasSubstr("nodes"));
+  EXPECT_THAT(refusal_of(with(text, "NumCPUs=10", "NumCPUs=many")), HasSubstr("nodes"));
+}
+
 TEST(SlurmJob, OneThatWaitsHasNoNodes) {
   const auto job = parse_slurm_job(kPending);
   ASSERT_TRUE(job) << job.error().message;
@@ -118,6 +128,15 @@ TEST(SlurmJob, OneThatIsOverMayNameWhatItHad) {
   ASSERT_TRUE(job) << job.error().message;
   EXPECT_EQ(job->life, SlurmLife::kOver);
   EXPECT_EQ(job->state, "CANCELLED");
+}
+
+TEST(SlurmJob, OneThatIsJustEndingTellsThatItsTimeIsOver) {
+  const auto text = with(kHeld, "=RUNNING Reason=None", "=COMPLETING Reason=TimeLimit");
+  const auto job = parse_slurm_job(text);
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->life, SlurmLife::kOver);
+  EXPECT_EQ(job->state, "TIMEOUT");
+  EXPECT_EQ(parse_slurm_job(with(text, "TimeLimit D", "None D"))->state, "COMPLETING");
 }
 
 TEST(SlurmJob, EveryWordForItsStateHasAMeaning) {

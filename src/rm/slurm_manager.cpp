@@ -85,22 +85,37 @@ void SlurmManager::ask(const core::AskForNodes& wanted, std::span<const hosts::H
       return listener_.on_refused(wanted.ask, fit.error());
     }
   }
-  const auto count = wanted.all ? book_.count_free_beside(all) : wanted.count;
-  if (all.empty() && count == 0) return listener_.on_granted(wanted.ask, {});
-  auto share = book_.grant(count, all);
-  if (!share) return listener_.on_refused(wanted.ask, share.error());
-  auto& ask = asks_[wanted.ask];
-  ask.share = std::move(*share);
-  ask.wish = wanted.wish;
-  if (ask.share.count == 0 && ask.share.named.empty()) {
-    return grant(wanted.ask, std::move(ask.share.here));
+  ask_for({wanted, std::move(all), {}});
+}
+
+// Whether a node that the DVM has lost is still there Slurm may know better.
+void SlurmManager::ask_for(Wanted wanted) {
+  if (finishing_) return;
+  for (const auto& word : wanted.words) {
+    const auto node = book_.find(word.name);
+    if (!node || !book_.is_lost(*node) || !wanted.looked_at.insert(book_.job_of(*node)).second) {
+      continue;
+    }
+    return look_why(*node, [this, wanted = std::move(wanted)] { ask_for(wanted); });
   }
-  allocate(wanted.ask);
+  const auto number = wanted.ask.ask;
+  const auto count = wanted.ask.all ? book_.count_free_beside(wanted.words) : wanted.ask.count;
+  if (wanted.words.empty() && count == 0) return listener_.on_granted(number, {});
+  auto share = book_.grant(count, wanted.words);
+  if (!share) return listener_.on_refused(number, share.error());
+  auto& ask = asks_[number];
+  ask.share = std::move(*share);
+  ask.wish = wanted.ask.wish;
+  if (ask.share.count == 0 && ask.share.named.empty()) {
+    return grant(number, std::move(ask.share.here));
+  }
+  allocate(number);
 }
 
 SlurmWish SlurmManager::wish_of(const Ask& ask) const {
   SlurmWish out{.count = ask.share.count + static_cast<std::uint32_t>(ask.share.named.size()),
                 .without = book_.nodes(),
+                .whole_nodes = parent_.whole_nodes,
                 .cores = cores_,
                 .minutes = ask.minutes,
                 .partition = parent_.partition,
@@ -117,7 +132,7 @@ void SlurmManager::allocate(std::uint32_t number) {
   const auto wish_ms = std::uint64_t{ask.wish.time_ms};
   const auto minutes = wish_ms == 0 ? 0 : minutes_for(wish_ms + kBeforeTheEndMs + kToHearOfItMs);
   const auto most_ms = parent_left_ms();
-  const auto most = most_ms == 0 ? 0 : std::max<std::uint32_t>(1, most_ms / kMinuteMs);
+  const auto most = most_ms == 0 ? 0 : minutes_for(most_ms);
   ask.minutes = smaller_limit(minutes, most);
   ask.hold = control_.allocate(
       wish_of(ask),
@@ -128,7 +143,7 @@ void SlurmManager::allocate(std::uint32_t number) {
              hurry();
            },
        .granted = [this, number](SlurmJob job) { on_granted(number, std::move(job)); },
-       .refused = [this, number](Error why) { refuse(number, std::move(why)); },
+       .refused = [this, number](Error why) { not_given(number, std::move(why)); },
        .left = [this](const std::string& job) { cancel_left(job); }});
 }
 
@@ -211,6 +226,16 @@ void SlurmManager::cancel(std::uint32_t ask) {
 bool SlurmManager::is_coming(const std::string& job) const {
   return std::ranges::any_of(asks_,
                              [&job](const auto& entry) { return entry.second.granted == job; });
+}
+
+// Slurm's words do not say what was asked for.
+void SlurmManager::not_given(std::uint32_t number, Error why) {
+  const auto wish = wish_of(asks_.at(number));
+  const bool explained = why.message.find('\n') != why.message.npos;
+  if (why.code == ErrorCode::kOutOfResources && !explained) {
+    why = say::slurm_refuses(wish.count, wish.names, why.message);
+  }
+  refuse(number, std::move(why));
 }
 
 void SlurmManager::refuse(std::uint32_t number, Error why) {
@@ -314,7 +339,10 @@ void SlurmManager::prolonged(std::uint32_t number, const std::string& job, const
 void SlurmManager::give_back(const core::ReturnNodes& order) {
   Return back{.number = order.number, .jobs = book_.give_back(order.nodes, order.never_joined)};
   if (back.jobs.empty()) {
-    return listener_.on_returned(order.number, core::ReturnVerdict::kDeclined);
+    const bool slurm_has_them = std::ranges::all_of(
+        order.nodes, [this](const auto& node) { return book_.job_of(node).empty(); });
+    return listener_.on_returned(order.number, slurm_has_them ? core::ReturnVerdict::kTaken
+                                                              : core::ReturnVerdict::kDeclined);
   }
   const auto jobs = back.jobs;
   for (const auto& job : jobs) {

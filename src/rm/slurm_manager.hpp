@@ -50,6 +50,8 @@ class SlurmListener {
   virtual void on_returned(std::uint32_t number, core::ReturnVerdict verdict) = 0;
   // The job that the DVM was started in is over.
   virtual void on_parent_over(std::string reason) = 0;
+  // How long that one can last; 0: no limit.
+  virtual void on_parent_limit(std::uint64_t left_ms) = 0;
   // For people; nothing depends on it.
   virtual void on_note(std::string text) = 0;
 };
@@ -77,14 +79,18 @@ class SlurmManager {
   void cancel(std::uint32_t ask);
   void give_back(const core::ReturnNodes& order);
   void note_started(std::span<const std::string> names) { book_.note_started(names); }
+  // Why a node may be of no use any more: what Slurm has done to its job is told before `then`,
+  // which does not wait long.
+  void look_why(const std::string& node, std::function<void()> then);
 
   [[nodiscard]] std::string job_of(const std::string& node) const { return book_.job_of(node); }
-  // Of the job that the DVM was started in; 0: it has no limit, or it is not known yet.
+  // How long nodes may stay in the job that the DVM was started in; 0: as long as they like.
   [[nodiscard]] std::uint32_t parent_left_ms() const { return left_ms(book_.parent()); }
 
   // Takes back all requests and gives back all jobs but the parent. `then` comes after a bounded
   // time; whether Slurm has them all.
   void finish(std::function<void(bool)> then);
+  [[nodiscard]] bool gives_back(pid_t pid) const { return control_.gives_back(pid); }
 
  private:
   using Grant = SlurmListener::Grant;
@@ -96,6 +102,11 @@ class SlurmManager {
     std::string queued{};   // the job that waits in the queue
     std::string told{};     // of it
     std::string granted{};  // the job of which the end is not known yet
+  };
+  struct Wanted {
+    core::AskForNodes ask{};
+    std::vector<hosts::HostWord> words{};
+    std::set<std::string> looked_at{};  // jobs
   };
   // Nodes on their way back, until the last of their jobs has been seen to.
   struct Return {
@@ -112,10 +123,12 @@ class SlurmManager {
   };
 
   // ---- asking ----
+  void ask_for(Wanted wanted);
   [[nodiscard]] SlurmWish wish_of(const Ask& ask) const;
   void allocate(std::uint32_t number);
   void on_granted(std::uint32_t number, SlurmJob job);
   void on_end_known(std::uint32_t number, SlurmJob job, const Result<SlurmJob>& closer);
+  void not_given(std::uint32_t number, Error why);
   void refuse(std::uint32_t number, Error why);
   void grant(std::uint32_t number, std::vector<Host> hosts);
   [[nodiscard]] Grant grant_of(std::vector<Host> hosts, core::Lease wish);
@@ -147,6 +160,8 @@ class SlurmManager {
   void hurry();
   void plan_look();
   void look();
+  void looked_closer(const std::string& job, const Result<SlurmJob>& closer);
+  void go_on(const std::string& job);
   void compare(const std::vector<SlurmRow>& rows);
   void compare(const SlurmRow& row);
   void compare(std::uint32_t number, const SlurmRow& row);
@@ -174,6 +189,7 @@ class SlurmManager {
   std::map<std::string, std::uint32_t> left_;     // to be cancelled; how often that was tried
   std::map<std::string, std::uint32_t> retries_;  // of orders that did not reach Slurm: pauses
   std::set<std::string> waiting_;                 // for such a pause to be over
+  std::map<std::string, std::vector<std::function<void()>>> looks_;  // by job; who waits for one
   std::uint32_t look_ms_ = 0;
   std::uint64_t look_turn_ = 0;
   bool looking_ = false;

@@ -136,6 +136,7 @@ class FakeSlurm final : public SlurmControl {
     calls.push_back(fmt::format("settle {}", limit_ms));
     settled = std::move(then);
   }
+  [[nodiscard]] bool gives_back(pid_t /*pid*/) const override { return false; }
 
  private:
   class Hold final : public SlurmHold {
@@ -216,10 +217,12 @@ class Notes final : public SlurmListener {
     add(fmt::format("returned {}: {}", number, kNames.at(static_cast<std::size_t>(verdict))));
   }
   void on_parent_over(std::string reason) override { add("parent over: " + reason); }
+  void on_parent_limit(std::uint64_t left_ms) override { parent_left_ms = left_ms; }
   void on_note(std::string text) override { add("note: " + text); }
 
   std::vector<std::string> take() { return std::exchange(lines_, {}); }
   std::vector<Host> last_hosts{};
+  std::uint64_t parent_left_ms = 0;  // as it was told last
 
  private:
   void add(std::string line) { lines_.push_back(std::move(line)); }

@@ -39,7 +39,7 @@ TEST_F(SlurmManagerTest, TheRestIsAskedForAsTheParentIs) {
   EXPECT_THAT(wish.names, IsEmpty());
   EXPECT_THAT(wish.without, ElementsAre("n1", "n2", "n3", "n4"));
   EXPECT_EQ(wish.cores, 4U);
-  EXPECT_EQ(wish.minutes, 59U) << "as long as the parent lasts";
+  EXPECT_EQ(wish.minutes, 60U) << "as long as the parent lasts";
   EXPECT_EQ(wish.partition, "all");
   EXPECT_EQ(wish.account, "physics");
   EXPECT_EQ(wish.qos, "normal");
@@ -49,6 +49,13 @@ TEST_F(SlurmManagerTest, TheRestIsAskedForAsTheParentIs) {
   EXPECT_THAT(notes_.take(), ElementsAre("granted 1: n3 n4 n5 for 3537000"));
   EXPECT_THAT(slurm_.asked(), ElementsAre("allocate 1", "show 18")) << "no more than that";
   EXPECT_EQ(manager().job_of("n5"), "18");
+}
+
+TEST_F(SlurmManagerTest, WhoHasWholeNodesAsksForWholeNodes) {
+  slurm_.jobs["17"].whole_nodes = true;
+  start();
+  ask(1, 3);
+  EXPECT_TRUE(slurm_.requests.at(0)->wish.whole_nodes) << "of whatever size they are";
 }
 
 TEST_F(SlurmManagerTest, TheSmallestNodeSaysHowManyCores) {
@@ -115,6 +122,8 @@ TEST_F(SlurmManagerTest, WhatTheDvmLostCanBeHadByNameAndGoesWithItsJob) {
   known_.erase("n4");
   known_.erase("n5");
   ask(2, 0, {word("n4")});
+  EXPECT_THAT(notes_.take(), IsEmpty()) << "Slurm may know better whether it is there";
+  slurm_.run();
   EXPECT_THAT(notes_.take(), ElementsAre(StartsWith("granted 2: n4 for")));
   EXPECT_FALSE(slurm_.requests[0]->is_held) << "n5 was all that job 18 had";
 }
@@ -139,10 +148,11 @@ TEST_F(SlurmManagerTest, AWishThatFillsItsMinutesNeedsOneMore) {
 TEST_F(SlurmManagerTest, NobodyStaysLongerThanTheParent) {
   start();
   ask(1, 3, {}, {.time_ms = 7'200'000});
-  EXPECT_EQ(slurm_.requests.at(0)->wish.minutes, 59U);
-  slurm_.grant(0, job("18", {"n5"}, kStartS + 59 * 60));
+  EXPECT_EQ(slurm_.requests.at(0)->wish.minutes, 60U);
+  slurm_.grant(0, job("18", {"n5"}, kStartS + 61 * 60));
   slurm_.run();
-  EXPECT_THAT(notes_.take(), ElementsAre("granted 1: n3 n4 n5 for 3537000 cut"));
+  EXPECT_THAT(notes_.take(), ElementsAre("granted 1: n3 n4 n5 for 3597000 cut"))
+      << "Slurm counts in minutes, a lease is exact";
 }
 
 TEST_F(SlurmManagerTest, AMinuteIsTheLeast) {
@@ -234,7 +244,9 @@ TEST_F(SlurmManagerTest, ARefusalFreesWhatWasToBePartOfIt) {
   start();
   ask(1, 3);
   slurm_.refuse(0, kDenied);
-  EXPECT_THAT(notes_.take(), ElementsAre("refused 1: " + kDenied.message));
+  EXPECT_THAT(notes_.take(),
+              ElementsAre(AllOf(StartsWith("refused 1: 1 node beside those of the DVM"),
+                                HasSubstr(kDenied.message))));
   ask(2, 2);
   EXPECT_THAT(notes_.take(), ElementsAre(StartsWith("granted 2: n3 n4")));
 }

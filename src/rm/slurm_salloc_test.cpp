@@ -44,6 +44,13 @@ TEST(SlurmCommands, ARequestSaysAllThatIsWished) {
                           "--mem=0", "cat", "/proc/self/environ", "-"));
 }
 
+TEST(SlurmCommands, WholeNodesAreAskedForWithoutANumberOfCores) {
+  EXPECT_THAT(
+      salloc_argv({.count = 1, .whole_nodes = true, .cores = 4, .job_name = "x"}, {}),
+      ElementsAre("salloc", "--no-kill", "--kill-command", "--nodes=1", "--ntasks-per-node=1",
+                  "--exclusive", "--job-name=x", "cat", "/proc/self/environ", "-"));
+}
+
 std::string environment_text(const std::vector<std::string>& entries) {
   std::string out;
   for (const auto& entry : entries) out += entry + '\0';

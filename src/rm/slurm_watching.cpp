@@ -6,6 +6,12 @@
 #include "say/slurm.hpp"
 
 namespace tide::rm {
+namespace {
+
+// For Slurm to say why a daemon has ended.
+constexpr std::uint32_t kPatienceMs = 2'000;
+
+}  // namespace
 
 // Nodes that nobody here knows are not given to the DVM before it runs: they are free to be had.
 void SlurmManager::start() {
@@ -28,6 +34,10 @@ void SlurmManager::know_parent(const SlurmJob& job) {
   parent_seen_ = true;
   cores_ = 0;
   for (const auto& host : job.nodes) cores_ = smaller_limit(cores_, host.slots);
+  constexpr std::uint64_t kSecondMs = 1'000;
+  const auto end_ms = job.ends_s.value_or(0) * kSecondMs;
+  const auto now_ms = clock_.now_ms();
+  listener_.on_parent_limit(end_ms > now_ms ? end_ms - now_ms : 0);
 }
 
 // ---- when to look ----
@@ -53,6 +63,32 @@ void SlurmManager::look() {
     if (rows) compare(*rows);
     plan_look();
   });
+}
+
+// Slurm knows before it ends anything, so one question is enough, for all nodes of the job.
+void SlurmManager::look_why(const std::string& node, std::function<void()> then) {
+  const auto job = book_.job_of(node);
+  if (job.empty() || finishing_) return then();
+  auto& waiting = looks_[job];
+  waiting.push_back(std::move(then));
+  if (waiting.size() > 1) return;
+  control_.show(job, [this, job](const Result<SlurmJob>& closer) {
+    looked_closer(job, closer);
+    go_on(job);
+  });
+  clock_.after(kPatienceMs, [this, job] { go_on(job); });
+}
+
+void SlurmManager::looked_closer(const std::string& job, const Result<SlurmJob>& closer) {
+  if (finishing_ || !book_.knows_job(job)) return;
+  if (shows_end(closer)) return over(job, closer ? closer->state : "");
+  if (closer && closer->life == SlurmLife::kRuns) learn(*closer);
+}
+
+void SlurmManager::go_on(const std::string& job) {
+  const auto waiting = looks_.extract(job);
+  if (waiting.empty()) return;
+  for (const auto& then : waiting.mapped()) then();
 }
 
 // ---- what is seen ----
@@ -89,11 +125,7 @@ void SlurmManager::compare(std::uint32_t number, const SlurmRow& row) {
 
 void SlurmManager::look_closer(const std::string& job) {
   if (!book_.knows_job(job) || book_.is_busy(job) || is_coming(job)) return;
-  control_.show(job, [this, job](const Result<SlurmJob>& closer) {
-    if (finishing_) return;
-    if (shows_end(closer)) return over(job, closer ? closer->state : "");
-    if (closer && closer->life == SlurmLife::kRuns) learn(*closer);
-  });
+  control_.show(job, [this, job](const Result<SlurmJob>& closer) { looked_closer(job, closer); });
 }
 
 void SlurmManager::learn(const SlurmJob& job) {

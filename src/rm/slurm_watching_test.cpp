@@ -26,6 +26,7 @@ TEST_F(SlurmManagerTest, AParentThatIsNotShownIsToldOfAndLearntLater) {
   EXPECT_EQ(manager().parent_left_ms(), 0U);
   pass(2'000);
   EXPECT_EQ(manager().parent_left_ms(), kLeftMs - 2'000);
+  EXPECT_EQ(notes_.parent_left_ms, kLeftMs + 3'000 - 2'000) << "what nodes may not use counts, too";
 }
 
 TEST_F(SlurmManagerTest, AParentThatIsOverIsNoPlaceToBe) {

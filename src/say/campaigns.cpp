@@ -169,7 +169,7 @@ std::string lease_extended(std::string_view allocation, std::uint64_t left_ms) {
 
 std::string lease_is_cut(std::uint64_t asked_ms, std::uint64_t granted_ms,
                          std::string_view manager) {
-  return fmt::format("{} was asked for, and resource manager {} grants {} at a time at most",
+  return fmt::format("{} was asked for, and resource manager {} grants {} at most",
                      human_duration_ms(asked_ms), manager, human_duration_ms(granted_ms));
 }
 
@@ -222,6 +222,10 @@ std::string nodes_asked_for(std::uint32_t count, std::span<const std::string> na
 
 std::string all_nodes_asked_for() {
   return "every free node";
+}
+
+std::string nodes_for_job(std::string_view what, std::uint32_t job) {
+  return fmt::format("{}, for job {}", what, job);
 }
 
 Error warning_of_what() {

@@ -68,6 +68,7 @@ Error no_lease_to_extend(std::string_view allocation);
 // So many nodes, or these; more time for an allocation.
 std::string nodes_asked_for(std::uint32_t count, std::span<const std::string> names);
 std::string all_nodes_asked_for();
+std::string nodes_for_job(std::string_view what, std::uint32_t job);
 Error warning_of_what();
 Error lease_of_what_is_there(std::string_view node);
 std::string time_asked_for(std::string_view allocation);

@@ -547,6 +547,7 @@ std::vector<Sample> catalogue_samples() {
   add_finding(page);
   add_starting(page);
   add_launching(page);
+  add_stepping(page);
   add_checking(page);
   add_network(page);
   add_mapping(page);

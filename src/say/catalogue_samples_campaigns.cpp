@@ -75,6 +75,7 @@ void add_campaigns(Page& page) {
   SAMPLE(nodes_asked_for, 0, kTwo);
   SAMPLE(nodes_asked_for, 3, kTwo);
   SAMPLE(all_nodes_asked_for);
+  SAMPLE(nodes_for_job, "v3", 4);
   SAMPLE(warning_of_what);
   SAMPLE(lease_of_what_is_there, "v5");
   SAMPLE(time_asked_for, "a1");

@@ -25,6 +25,10 @@ void add_slurm(Page& page) {
   SAMPLE(slurm_one_name, "node[5-6]");
   SAMPLE(slurm_not_idle, "node9", kTwo);
   SAMPLE(slurm_not_idle, "node9", kNone);
+  const auto no_such = slurm_command_failed("salloc", "Invalid node name specified").message;
+  SAMPLE(slurm_refuses, 2, kTwo, no_such);
+  SAMPLE(slurm_refuses, 3, kNone,
+         slurm_command_failed("salloc", "Requested node configuration is not available").message);
   SAMPLE(slurm_no_longer_than, "17");
   SAMPLE(slurm_is_no_pool);
   SAMPLE(slurm_has_none_of_them);

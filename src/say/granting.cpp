@@ -10,9 +10,7 @@
 
 namespace tide::say {
 
-namespace {
-
-std::string_view name_of(std::string_view manager) {
+std::string_view scheduler_name(std::string_view manager) {
   using Name = std::pair<std::string_view, std::string_view>;
   constexpr std::array kNames = {Name{"slurm", "Slurm"}, Name{"pbs", "PBS"},
                                  Name{"lsf", "LSF"},     Name{"gridengine", "Grid Engine"},
@@ -23,11 +21,9 @@ std::string_view name_of(std::string_view manager) {
   return manager;
 }
 
-}  // namespace
-
 std::string scheduler_job(std::string_view manager, std::string_view job) {
-  if (job.empty()) return fmt::format("the {} job", name_of(manager));
-  return fmt::format("{} job {}", name_of(manager), one_line(job));
+  if (job.empty()) return fmt::format("the {} job", scheduler_name(manager));
+  return fmt::format("{} job {}", scheduler_name(manager), one_line(job));
 }
 
 std::string nodes_of_job(std::size_t nodes, std::uint64_t slots, std::string_view manager,
@@ -39,11 +35,15 @@ std::string nodes_of_job(std::size_t nodes, std::uint64_t slots, std::string_vie
 
 // ---- refused ----
 
+std::string nodes_and_launcher(std::string_view nodes, std::string_view launcher) {
+  return fmt::format("{}; daemons by {}", nodes, launcher);
+}
+
 Error not_in_a_job(std::string_view manager, std::string_view variable) {
   return not_found(
       fmt::format("the parameter ras wants {}, and this is no job of it: {} is not set{}the same "
                   "from within a job, or --prtemca ras auto",
-                  name_of(manager), variable, kTry));
+                  scheduler_name(manager), variable, kTry));
 }
 
 Error grant_not_understood(std::string_view manager, std::string_view job, const Error& why) {

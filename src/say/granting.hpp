@@ -13,10 +13,14 @@
 namespace tide::say {
 
 // ---- `manager` is as the parameter ras has it; a job without an id is "the Slurm job" ----
+std::string_view scheduler_name(std::string_view manager);  // as people call it
 std::string scheduler_job(std::string_view manager, std::string_view job);
 // Where the nodes of a DVM that starts come from. `slots` 0: not known yet.
 std::string nodes_of_job(std::size_t nodes, std::uint64_t slots, std::string_view manager,
                          std::string_view job);
+
+// The same, and by what daemons are started there, and why.
+std::string nodes_and_launcher(std::string_view nodes, std::string_view launcher);
 
 // ---- refused ----
 Error not_in_a_job(std::string_view manager, std::string_view variable);

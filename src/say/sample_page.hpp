@@ -39,5 +39,7 @@ void add_reserving(Page& page);
 void add_reservations(Page& page);
 // Of say/slurm.hpp.
 void add_slurm(Page& page);
+// Of say/stepping.hpp.
+void add_stepping(Page& page);
 
 }  // namespace tide::say

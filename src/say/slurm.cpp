@@ -84,6 +84,15 @@ Error slurm_not_idle(std::string_view node, std::span<const std::string> idle) {
   return not_found(fmt::format("{}{}one of these: {}", text, kTry, name_list(idle)));
 }
 
+Error slurm_refuses(std::uint32_t count, std::span<const std::string> names, std::string_view why) {
+  const auto what = names.size() == count ? name_list(names) : counted(count, "node", "nodes");
+  return Error{
+      ErrorCode::kOutOfResources,
+      fmt::format("{} beside those of the DVM can't be had: {}{}sinfo shows what there is; "
+                  "options for salloc go into the parameter ras_slurm_args",
+                  what, why, kTry)};
+}
+
 Error slurm_no_longer_than(std::string_view parent) {
   return Error{ErrorCode::kOutOfResources,
                fmt::format("they can't stay longer than Slurm job {}, in which the DVM "

@@ -1,6 +1,7 @@
 // Messages about nodes that Slurm gives and takes.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,8 @@ Error slurm_unreadable(std::string_view what, std::string_view text);
 // ---- requests ----
 Error slurm_one_name(std::string_view word);
 Error slurm_not_idle(std::string_view node, std::span<const std::string> idle);
+// `count`: of nodes in all; `names`: those of them that were named.
+Error slurm_refuses(std::uint32_t count, std::span<const std::string> names, std::string_view why);
 Error slurm_no_longer_than(std::string_view parent);
 Error slurm_is_no_pool();
 Error slurm_has_none_of_them();

@@ -13,30 +13,11 @@ namespace tide::sim {
 namespace {
 
 constexpr std::uint64_t kFirstChanger = 9'000'000;
-constexpr std::uint64_t kFirstGrant = 9'100'000;
-constexpr std::uint64_t kFirstReturn = 9'200'000;
-constexpr std::uint64_t kAnswerUs = 3'000;
 constexpr std::uint64_t kFaultLastsMs = 45'000;  // until it is over, and noticed
-constexpr unsigned kRefusesPercent = 5;
-constexpr unsigned kSilentPercent = 4;
-constexpr unsigned kUnwillingPercent = 40;  // the second manager, to take nodes back
-constexpr unsigned kLeasePercent = 20;
-constexpr std::uint64_t kLongestLeaseMs = 4'000;
 
-enum Purpose : std::uint64_t {
-  kChoicePurpose = 200,
-  kGrantPurpose = 201,
-  kReturnPurpose = 202,
-  kLifePurpose = 203,
-  kAddPurpose = 204
-};
+enum Purpose : std::uint64_t { kChoicePurpose = 200, kAddPurpose = 204 };  // others: managers.cpp
 
 }  // namespace
-
-const char* manager_of(const std::string& node) {
-  const bool second = node.starts_with('p') && (node.back() - '0') % 2 == 0;
-  return kManagers[second ? 1 : 0];
-}
 
 Changes::Changes(World& world) : world_(world) {
   for (const auto& plan : world.scenario().changes) {
@@ -193,8 +174,10 @@ bool Changes::on_reply(const core::Reply& reply) {
     if (outcome.allocation.empty()) broken("no id is given");
     note_ranks(outcome, body.change_begun());
   } else if (body.has_change_news()) {
-    if (!outcome.begun || outcome.ended || outcome.complete)
-      broken("news of what is not under way");
+    const bool may_be_queued =
+        !outcome.begun && !outcome.refused && outcome.plan.what == ChangeKind::kGrow;
+    const bool under_way = outcome.begun && !outcome.ended && !outcome.complete;
+    if (!may_be_queued && !under_way) broken("news of what is not under way");
   } else if (body.has_change_ended()) {
     if (!outcome.begun || outcome.ended || outcome.complete) broken("ended twice, or not begun");
     on_ended(outcome, body.change_ended());
@@ -262,6 +245,11 @@ bool Changes::ends_unseen(Rank rank, bool by_head, const ChangeOutcome& outcome)
 
 // What the head has heard of it has to see the end of.
 void Changes::on_head_step(const core::HeadEvent& event) {
+  if (const auto* moved = std::get_if<core::LeaseMoved>(&event)) {
+    ++world_.journal().counts.leases_moved;
+    note_moved(*moved);
+  }
+  if (std::holds_alternative<core::TimerFired>(event)) check_lease_ends();
   const auto* heard = std::get_if<core::MessageIn>(&event);
   if (heard == nullptr || !heard->message.has_report()) return;
   const auto* node = world_.head().roster().find(heard->message.report().node());
@@ -298,16 +286,6 @@ void Changes::check_round(const ChangeOutcome& outcome) const {
     throw BrokenPromise(
         "a change ends when every resource manager had its say",
         fmt::format("{} had not, of {}", *round->second.unanswered.begin(), outcome.allocation));
-  }
-}
-
-// row:E17
-void Changes::check_leases() const {
-  if (world_.scenario().orders_fail()) return;
-  for (const auto& [rank, node] : world_.head().roster().nodes()) {
-    const auto lease = leased_until_.find(node.name);
-    if (lease == leased_until_.end() || lease->second > world_.now_ms()) continue;
-    throw BrokenPromise("who has had its time has left", node.name);
   }
 }
 
@@ -355,136 +333,6 @@ void Changes::at_the_end() const {
     throw BrokenPromise("a change is answered twice",
                         fmt::format("that of {} ms is not when the DVM ends", outcome.plan.at_ms));
   }
-}
-
-// ---- the resource manager ----
-
-core::NodeRequest Changes::node_named(const std::string& name) {
-  Chance life = world_.chance(kLifePurpose).of(++incarnations_);
-  return core::NodeRequest{.name = name,
-                           .slots = world_.scenario().slots,
-                           .incarnation = Incarnation(life.next()),
-                           .watched = !world_.scenario().far,
-                           .manager = manager_of(name)};
-}
-
-bool Changes::perform(const core::Action& action) {
-  if (const auto* ask = std::get_if<core::AskForNodes>(&action)) {
-    grant(*ask);
-  } else if (const auto* time = std::get_if<core::AskForTime>(&action)) {
-    prolong(*time);
-  } else if (const auto* order = std::get_if<core::ReturnNodes>(&action)) {
-    take_back(*order);
-  } else {
-    return false;
-  }
-  return true;
-}
-
-void Changes::grant(const core::AskForNodes& ask) {
-  Chance chance = world_.chance(kGrantPurpose).of(ask.ask);
-  const bool was_refused = std::exchange(ever_refused_, true);
-  const bool moody = !world_.schedule().explores();
-  if (moody && chance.percent(kSilentPercent)) return;
-  core::NodesGranted granted{ask.ask, {}};
-  std::vector<std::string> names;
-  for (const auto& host : ask.hosts) {
-    if (std::ranges::find(names, host.node()) == names.end()) names.push_back(host.node());
-  }
-  for (auto it = free_.begin(); it != free_.end() && (ask.all || names.size() < ask.count); ++it) {
-    names.push_back(*it);
-  }
-  const bool there =
-      std::ranges::all_of(names, [this](const auto& name) { return free_.contains(name); });
-  const bool enough = there && names.size() >= ask.count && (ask.all || !names.empty());
-  const What what{What::Kind::kClient, kHeadHost, kFirstGrant + ask.ask};
-  if (!enough || (moody && chance.percent(kRefusesPercent))) {
-    const core::NodesRefused refused{ask.ask, {ErrorCode::kOutOfResources, "not to be had"}};
-    world_.schedule().after(chance.between(1, kAnswerUs), what,
-                            [this, refused] { world_.post_to_head(refused); });
-    return;
-  }
-  ever_refused_ = was_refused;
-  for (const auto& name : names) {
-    free_.erase(name);
-    granted.nodes.push_back(node_named(name));
-  }
-  // Who asked is not told to a resource manager: the one that is to go wrong is drawn here.
-  for (auto& outcome : outcomes_) {
-    const bool named = outcome.plan.nodes.empty() || outcome.plan.nodes == names;
-    const bool waits = outcome.asked_ms == world_.now_ms() && !outcome.begun && named;
-    if (outcome.plan.what == ChangeKind::kGrow && waits && outcome.plan.trouble) {
-      troubles_[names.front()] = *outcome.plan.trouble;
-    }
-  }
-  if (ask.wish.time_ms > 0) {
-    granted.lease = ask.wish;
-  } else if (world_.head().elastic().enabled() && chance.percent(kLeasePercent)) {
-    granted.lease.time_ms = static_cast<std::uint32_t>(chance.between(1, kLongestLeaseMs));
-    granted.lease.warn_ms = static_cast<std::uint32_t>(chance.between(0, kLongestLeaseMs));
-  }
-  note_lease(granted);
-  world_.schedule().after(chance.between(1, kAnswerUs), what,
-                          [this, granted] { world_.post_to_head(granted); });
-}
-
-// Whose time it is that gets longer is not told, so nobody's is looked at any more.
-void Changes::prolong(const core::AskForTime& ask) {
-  Chance chance = world_.chance(kGrantPurpose).of(ask.ask);
-  if (chance.percent(kSilentPercent)) return;
-  const What what{What::Kind::kClient, kHeadHost, kFirstGrant + ask.ask};
-  if (chance.percent(kRefusesPercent)) {
-    const core::NodesRefused refused{ask.ask, {ErrorCode::kOutOfResources, "no more time"}};
-    return world_.schedule().after(chance.between(1, kAnswerUs), what,
-                                   [this, refused] { world_.post_to_head(refused); });
-  }
-  leased_until_.clear();
-  const core::TimeGranted granted{ask.ask, ask.time_ms, {}};
-  world_.schedule().after(chance.between(1, kAnswerUs), what,
-                          [this, granted] { world_.post_to_head(granted); });
-}
-
-void Changes::note_lease(const core::NodesGranted& granted) {
-  for (const auto& node : granted.nodes) {
-    leased_until_.erase(node.name);
-    if (granted.lease.time_ms == 0) continue;
-    leased_until_[node.name] = world_.now_ms() + granted.lease.time_ms;
-  }
-}
-
-// Which it may not answer: the core does not wait for ever.
-void Changes::take_back(const core::ReturnNodes& order) {
-  for (const auto& name : order.nodes) {
-    if (manager_of(name) != order.manager) {
-      throw BrokenPromise("nodes go back to who granted them", name + " to " + order.manager);
-    }
-  }
-  wire::StatusReply status;
-  world_.head().elastic().describe(status, world_.now_ms());
-  std::string allocation;
-  for (const auto& campaign : status.campaigns()) {
-    if (campaign.number() == order.number) allocation = campaign.allocation();
-  }
-  Round& round = rounds_[allocation];
-  round.offered.insert(order.manager);
-  round.unanswered.insert(order.manager);
-  round.since_ms = world_.now_ms();
-  Chance chance = world_.chance(kReturnPurpose).of(++answers_);
-  const bool moody = !world_.schedule().explores();
-  core::ReturnAnswered answer{order.number, order.manager, core::ReturnVerdict::kTaken};
-  if (moody && order.manager == kManagers[1] && chance.percent(kUnwillingPercent)) {
-    static constexpr std::array kUnwilling = {core::ReturnVerdict::kDeclined,
-                                              core::ReturnVerdict::kDeferred,
-                                              core::ReturnVerdict::kFailed};
-    answer.verdict = kUnwilling[chance.below(kUnwilling.size())];
-  }
-  for (const auto& name : order.nodes) free_.insert(name);
-  if (moody && chance.percent(kSilentPercent)) return;
-  const What what{What::Kind::kClient, kHeadHost, kFirstReturn + answers_};
-  world_.schedule().after(chance.between(1, kAnswerUs), what, [this, answer, allocation] {
-    rounds_[allocation].unanswered.erase(answer.manager);
-    world_.post_to_head(answer);
-  });
 }
 
 std::optional<FaultKind> Changes::trouble_of(const std::string& node) {

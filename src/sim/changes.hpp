@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "core/actions.hpp"
+#include "sim/chance.hpp"
 #include "sim/scenario.hpp"
 #include "sim/what.hpp"
 
@@ -87,8 +89,16 @@ class Changes {
   void check_unordered(const ChangeOutcome& outcome) const;
   void check_round(const ChangeOutcome& outcome) const;
   void check_leases() const;
+  void check_lease_ends();
   void grant(const core::AskForNodes& ask);
   void prolong(const core::AskForTime& ask);
+  void queue(std::uint32_t ask, Chance chance, std::function<void()> then);
+  void forget(std::uint32_t ask);
+  void decide(const core::AskForNodes& ask, Chance chance);
+  void decide(const core::AskForTime& ask, Chance chance);
+  void draw_trouble(const std::vector<std::string>& names);
+  void plan_moves(std::uint32_t ask, std::vector<std::string> names, Chance chance);
+  void note_moved(const core::LeaseMoved& moved);
   void note_lease(const core::NodesGranted& granted);
   void take_back(const core::ReturnNodes& order);
   [[nodiscard]] std::vector<std::string> some_nodes(std::uint32_t count,
@@ -111,7 +121,8 @@ class Changes {
   std::map<std::string, FaultKind> troubles_;
   std::optional<std::uint64_t> last_trouble_ms_;
   bool ever_refused_ = false;
-  std::map<std::uint32_t, std::size_t> asks_;  // by the number of the question, whose it is
+  std::set<std::uint32_t> queued_;  // requests that are decided later
+  std::uint64_t lease_ends_ = 0;    // that the head has counted
   std::uint64_t incarnations_ = 0;
   std::uint64_t answers_ = 0;
 };

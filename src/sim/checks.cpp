@@ -38,6 +38,16 @@ bool is_about_daemons(const core::HeadEvent& event) {
          std::holds_alternative<core::LinkDown>(event);
 }
 
+// For an owner who waited for a node himself, and ended because that was reserved: so did others.
+bool reserved_for_a_moment(const std::vector<SessionSight::News>& news) {
+  return std::ranges::any_of(news, [&news](const auto& made) {
+    return made.kind == core::EventKind::kAllocationMade &&
+           std::ranges::any_of(news, [&made](const auto& ended) {
+             return ended.kind == core::EventKind::kAllocationEnded && ended.id == made.id;
+           });
+  });
+}
+
 }  // namespace
 
 Checks::Checks(const World& world)
@@ -65,7 +75,9 @@ void Checks::on_head_step(const core::HeadEvent& event, const core::Actions& act
     const auto* before = sessions_.last();
     sessions_.take(look_at_sessions(world_.head(), event, actions, before, events_seen_),
                    world_.down_requested() || !world_.ready());
+    if (reserved_for_a_moment(sessions_.last()->news)) losses_ms_.push_back(now_ms);
   }
+  asks_.take(look_at_asks(world_.head(), event, actions, asks_.askers()));
   if (world_.scenario().changes_size()) {
     check_size(event);
     const auto campaigns = world_.head().jobs().fence().campaigns().size();
@@ -153,8 +165,15 @@ void Checks::check_fence() {
   if (!world_.head().elastic().enabled() && (jobs.fence().holds_mapping() || jobs.held() > 0)) {
     throw BrokenPromise("a DVM that is not elastic parks nobody", "it does");
   }
-  const bool shrinks = jobs.fence().holds_launch();
-  if (std::exchange(shrinks_, shrinks) && shrinks && jobs.launches() != launched_) {
+  std::set<CampaignId> shrinks;
+  for (const auto& [id, kind] : jobs.fence().campaigns()) {
+    if (kind == core::CampaignKind::kShrink) shrinks.insert(id);
+  }
+  // When one ends jobs are launched, and another one may begin because one of these ends at once.
+  const bool goes_on = std::ranges::any_of(
+      shrinks, [this](const CampaignId& shrink) { return shrinks_.contains(shrink); });
+  shrinks_ = std::move(shrinks);
+  if (goes_on && jobs.launches() != launched_) {
     throw BrokenPromise("nothing is launched during a shrink", "a job was");
   }
   launched_ = jobs.launches();
@@ -258,6 +277,7 @@ void Checks::when_quiet() {
   for (const auto& [number, outcome] : world_.clients().children()) check_child(outcome);
   world_.services().when_quiet();
   world_.changes().when_quiet();
+  asks_.when_quiet();
   check_unchanged();
   watchers_.when_quiet(world_.head());
   if (keep_events_) check_replay();

@@ -12,6 +12,7 @@
 #include "core/actions.hpp"
 #include "core/membership.hpp"
 #include "core/roster.hpp"
+#include "sim/ask_checks.hpp"
 #include "sim/network.hpp"
 #include "sim/scenario.hpp"
 #include "sim/session_checks.hpp"
@@ -41,6 +42,7 @@ class Checks {
   void on_grow_fault(Rank rank) { excused_.insert(rank); }
   [[nodiscard]] std::uint64_t last_fault_ms() const { return last_fault_ms_; }
   [[nodiscard]] bool is_excused(Rank rank) const { return excused_.contains(rank); }
+  [[nodiscard]] std::uint64_t asked_anew() const { return asks_.asked_anew(); }
 
   // Faults are over and nothing happens any more: everything has recovered.
   void when_quiet();
@@ -82,13 +84,14 @@ class Checks {
   std::map<Rank, std::pair<std::uint64_t, std::uint64_t>> spells_;  // of being struck: from, until
   std::uint64_t unsure_until_ms_ = 0;  // a silent fault may still be unnoticed
   std::uint64_t last_fault_ms_ = 0;
-  bool shrinks_ = false;        // after the step before
-  std::uint64_t launched_ = 0;  // jobs, by then
+  std::set<CampaignId> shrinks_;  // after the step before
+  std::uint64_t launched_ = 0;    // jobs, by then
   bool start_may_fail_ = false;
   std::vector<std::uint64_t> losses_ms_;
   SizeChecks sizes_;
   TreeChecks trees_;
   SessionChecks sessions_;
+  AskChecks asks_;
   std::uint64_t events_seen_ = 0;
 };
 

@@ -68,6 +68,10 @@ void Counts::add(const Counts& other) {
   changes += other.changes;
   changes_done += other.changes_done;
   changes_failed += other.changes_failed;
+  queued += other.queued;
+  taken_back += other.taken_back;
+  asked_anew += other.asked_anew;
+  leases_moved += other.leases_moved;
   wishes += other.wishes;
   wishes_granted += other.wishes_granted;
 }

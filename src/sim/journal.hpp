@@ -43,6 +43,10 @@ struct Counts {
   std::uint64_t changes = 0;  // of the DVM's size
   std::uint64_t changes_done = 0;
   std::uint64_t changes_failed = 0;
+  std::uint64_t queued = 0;      // requests that a scheduler lets wait
+  std::uint64_t taken_back = 0;  // requests of any kind
+  std::uint64_t asked_anew = 0;
+  std::uint64_t leases_moved = 0;
   std::uint64_t wishes = 0;  // about allocations
   std::uint64_t wishes_granted = 0;
 

@@ -142,6 +142,10 @@ void SessionChecks::note_birth(const std::string& nspace, const SessionSight::Jo
 }
 
 void SessionChecks::note_requests(const SessionSight& now) {
+  for (const auto& [ask, before] : now.anew) {
+    const auto old = asks_.find(before);
+    if (old != asks_.end()) asks_.emplace(ask, SessionRequest(old->second));
+  }
   if (!now.request || now.request->is_job) return;
   const SessionRequest& request = *now.request;
   if (request.wanted.what() == Wanted::NEW) {

@@ -1,5 +1,7 @@
 #include "sim/session_sight.hpp"
 
+#include "sim/ask_checks.hpp"
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -118,9 +120,11 @@ void add_what_led_here(const core::HeadCore& head, const core::HeadEvent& event,
   out.request = request_of(head, event, actions);
   if (const auto* nodes = std::get_if<core::NodesGranted>(&event)) out.granted = nodes->ask;
   if (const auto* time = std::get_if<core::TimeGranted>(&event)) out.granted = time->ask;
+  for (const auto& asked : look_at_asked(head, event, actions)) {
+    out.asked.insert(asked.number);
+    if (asked.before != 0) out.anew.emplace(asked.number, asked.before);
+  }
   for (const auto& action : actions) {
-    if (const auto* ask = std::get_if<core::AskForNodes>(&action)) out.asked.insert(ask->ask);
-    if (const auto* ask = std::get_if<core::AskForTime>(&action)) out.asked.insert(ask->ask);
     const auto* back = std::get_if<core::ReturnNodes>(&action);
     if (back == nullptr) continue;
     out.returns.push_back(*back);

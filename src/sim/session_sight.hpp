@@ -65,11 +65,12 @@ struct SessionSight {
   std::set<std::string> tools_in;  // namespace:rank
   std::set<std::string> tools_out;
   std::optional<SessionRequest> request;
-  std::set<std::uint32_t> asked;           // questions to resource managers
-  std::optional<std::uint32_t> granted;    // … one of which was answered
-  std::vector<core::ReturnNodes> returns;  // to these
-  std::set<std::string> returned;          // nodes that are not in the book
-  std::set<std::string> hit;               // jobs with something on nodes that begin to leave
+  std::set<std::uint32_t> asked;                // questions to resource managers
+  std::map<std::uint32_t, std::uint32_t> anew;  // … in place of others
+  std::optional<std::uint32_t> granted;         // … one of which was answered
+  std::vector<core::ReturnNodes> returns;       // to these
+  std::set<std::string> returned;               // nodes that are not in the book
+  std::set<std::string> hit;                    // jobs with something on nodes that begin to leave
   bool lease_over = false;
   bool by_hand = false;    // a change of size that somebody who may wants, not by a request
   bool of_a_loss = false;  // what it is about may have cost jobs their processes

@@ -164,6 +164,8 @@ void show_summary(const CampaignResult& result, double seconds) {
   }
   fmt::print("\n  changes of size: {} asked for, {} done, {} failed", counts.changes,
              counts.changes_done, counts.changes_failed);
+  fmt::print("\n  requests: {} queued, {} taken back, {} asked anew; {} leases moved",
+             counts.queued, counts.taken_back, counts.asked_anew, counts.leases_moved);
   fmt::print("\n{} broken promises\n", result.failures.size());
 }
 

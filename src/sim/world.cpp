@@ -376,6 +376,7 @@ void World::run() {
   checks_->at_the_end();
   Counts& counts = journal_.counts;
   ++counts.lives;
+  counts.asked_anew += checks_->asked_anew();
   counts.steps += schedule_.steps();
   counts.messages += network_.messages();
   counts.virtual_ms += schedule_.now_ms();

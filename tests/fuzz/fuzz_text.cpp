@@ -1,11 +1,12 @@
 // Texts that stand in files and messages: the description of a DVM, its address, failpoints, hosts,
-// and what is printed of words that came from outside.
+// what schedulers say of a job, and what is printed of words that came from outside.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "base/uri.hpp"
 #include "hosts/hostfile.hpp"
 #include "hosts/wire_words.hpp"
+#include "rm/grant.hpp"
 #include "tests/fuzz/fuzz_input.hpp"
 
 namespace tide::fuzz {
@@ -100,6 +102,49 @@ void read_hosts(std::string_view text) {
   }
 }
 
+void check_grant(const rm::Grant& grant) {
+  FUZZ_REQUIRE(!grant.hosts.empty() && grant.hosts.size() <= hosts::kMaxHosts);
+  FUZZ_REQUIRE(!grant.job.starts_with('-') && one_line(grant.job) == grant.job);
+  std::set<std::string_view> names;
+  for (const auto& host : grant.hosts) {
+    FUZZ_REQUIRE(!host.name.empty() && !host.name.starts_with('-'));
+    FUZZ_REQUIRE(host.name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                             "0123456789._-") == host.name.npos);
+    FUZZ_REQUIRE(host.slots <= hosts::kMaxSlotsPerHost && host.user.empty());
+    FUZZ_REQUIRE(names.insert(host.name).second);
+  }
+}
+
+// Lines: the scheduler, the id of the job, the numbers of slots; the rest is the list of nodes,
+// wherever that scheduler has it.
+void read_grant(std::string_view text) {
+  std::array<std::string, 3> lines;
+  for (std::string& line : lines) {
+    line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  const auto& [manager, job, slots] = lines;
+  constexpr std::array<std::string_view, 7> kManagers = {"auto", "slurm",      "pbs", "pals",
+                                                         "lsf",  "gridengine", "flux"};
+  if (std::ranges::find(kManagers, manager) == kManagers.end()) return;
+  const std::string rest(text);
+  const rm::Surroundings surroundings{
+      .variable = [&](std::string_view name) -> std::optional<std::string> {
+        if (name == "SLURM_JOB_CPUS_PER_NODE") return slots;
+        const bool is_id = name.ends_with("ID") || name == "FLUX_URI";
+        return is_id ? job : rest;
+      },
+      .file = [&](const std::string&) -> Result<std::string> { return rest; },
+      .command = [&](std::span<const std::string>) -> Result<std::string> { return rest; }};
+  const auto grant = rm::find_grant(manager, surroundings);
+  if (!grant) {
+    const std::string& message = grant.error().message;
+    FUZZ_REQUIRE(message.find("\n  try: ") == message.find('\n'));
+  } else if (*grant) {
+    check_grant(**grant);
+  }
+}
+
 void read_words(std::string_view text) {
   const std::string line = one_line(text);
   FUZZ_REQUIRE(std::none_of(line.begin(), line.end(), [](char c) {
@@ -130,6 +175,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 'h':
       tide::fuzz::read_hosts(input.rest());
+      break;
+    case 'g':
+      tide::fuzz::read_grant(input.rest());
       break;
     case 'w':
       tide::fuzz::read_words(input.rest());

@@ -46,6 +46,7 @@ constexpr std::string_view kCommandLines[] = {
     "prte\n-nodes=16\n--prtemca\nrml_radix\n2\n--report-uri=/tmp/uri\n--report-pid\n-",
     "prte\n--keepalive\n3\n--ready-fd\n4\n--one-shot\n-v\n--allow-run-as-root",
     "prte\n--hostfile\nf",
+    "prte\n--prtemca\nras\nslurm\n--host\nnode1:2,+n1",
     "prte\n--nods\n4",
     "prte\n-h",
 };
@@ -88,6 +89,16 @@ constexpr std::string_view kTexts[] = {
     "fx:delay=600001",
     "hnode[01-16,20] slots=4 max-slots=8\nme@[fe80::1]:2 # two\n^b\n+n0\n+e:2\n",
     "ha,b:2,r[1-2]n[01-02],+n0,^10.0.0.7,u@c",
+    "gslurm\n17\n4(x3),2\nnode[1-2,07],gpu[1-1]-ib",
+    "gslurm\n17\n\na[1-2]b[3-4]",
+    "gpbs\n17.server\n\nn1\nn1\nn2\n",
+    "glsf\n17\n\nh1 4 h2 2 ",
+    "ggridengine\n17\n\nn1.east 4 all.q@n1.east UNDEFINED\nn2 2 all.q <NULL>\n",
+    R"(gflux
+f3ETxsR9H
+
+{"version":1,"execution":{"R_lite":[{"rank":"0,2","children":{"core":"0-3","gpu":"0"}},
+{"rank":"1","children":{"core":"[0-6,9]"}}],"nodelist":["tux[7-8]","rome"]}})",
     "wsearch\nsaerch",
     "wwork-1_a\nit's \"quoted\" $HOME\t\x01\x7f",
 };

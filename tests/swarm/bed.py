@@ -43,6 +43,8 @@ def process_table():
 
 
 class Bed:
+    own = (SSHD_LISTENER,)  # how the command lines begin of what a node runs by itself
+
     def __init__(self, count, *options):
         self.count, self._options = count, options
         self.folder = Path(tempfile.mkdtemp(prefix="sw"))
@@ -151,7 +153,7 @@ class Bed:
     # ---- what is there ----
 
     def processes(self, names=None):
-        """{(node, pid): command line} of all in these nodes but their first process and the waiting sshd."""
+        """{(node, pid): command line} of all in these nodes but their first process and what is a node's own."""
         spaces = {}
         for name in names or self.names():
             try:
@@ -160,7 +162,7 @@ class Bed:
                 continue  # it is down: nothing runs there
         firsts = {node["pid"] for node in self._described.values()}
         return {(spaces[space], pid): words for pid, (space, words) in process_table().items()
-                if space in spaces and pid not in firsts and not words.startswith(SSHD_LISTENER)}
+                if space in spaces and pid not in firsts and not words.startswith(self.own)}
 
     def outside(self, name, inside):
         """The number of a node's process as this machine has it; `inside` is its number there."""

@@ -1,7 +1,5 @@
 """The swarms that tests run on. One of 64 nodes serves all that need no other; it is mended after each test."""
 
-import os
-import re
 import sys
 from pathlib import Path
 
@@ -11,14 +9,13 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "testbed")]
 
 from bed import Bed  # noqa: E402
-from dvm import live_dvms  # noqa: E402
+from bed_hooks import keep_logs_of_failed, skip_without  # noqa: E402
 from storm_seed import SEED  # noqa: E402
 from swarm_dvm import SwarmDvm  # noqa: E402
 from swarm_growing import ElasticSwarmDvm  # noqa: E402
 from swarmlib.client import why_not  # noqa: E402
 
 LARGE = 64
-KEEP_VARIABLE = "TIDE_SWARM_KEEP"  # a folder for all logs of tests that fail
 
 
 def pytest_report_header():
@@ -26,20 +23,13 @@ def pytest_report_header():
 
 
 def pytest_collection_modifyitems(items):
-    ours = [item for item in items if HERE in Path(str(item.fspath)).parents]
-    reason = why_not() if ours else None
-    if reason:
-        for item in ours:
-            item.add_marker(pytest.mark.skip(reason=reason.splitlines()[0]))
+    skip_without(why_not, items, HERE)
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     outcome = yield
-    if outcome.get_result().failed and os.environ.get(KEEP_VARIABLE):
-        for number, dvm in enumerate(live_dvms()):
-            name = re.sub(r"[^\w.-]+", "_", item.name)
-            dvm.keep_logs(Path(os.environ[KEEP_VARIABLE]) / f"{name}.{number}")
+    keep_logs_of_failed(item, outcome.get_result())
 
 
 @pytest.fixture(scope="session")

@@ -39,24 +39,32 @@ def spoil(bed, host, how):
     return host
 
 
+def words_of(up_options, prtemca):
+    """Command line words of `prte`."""
+    parameters = [word for key, value in (prtemca or {}).items() for word in ("--prtemca", key, str(value))]
+    return [*map(str, up_options), *parameters]
+
+
 class SwarmDvm(DvmByPrte):
     """Files of the head lie in `tmpdir`, which is the head's TMPDIR seen from outside."""
 
     up_limit_s = 90
+    head = HEAD_NODE
 
     def __init__(self, bed, nodes, *, prtemca=None, slots=SLOTS, hostfile=None, up_options=()):
-        self.bed = bed
-        self.nodes = bed.names(nodes) if isinstance(nodes, int) else list(nodes)
-        name = f"d{os.getpid()}.{next(_numbers)}"
-        self.tmpdir = bed.disk(HEAD_NODE) / name
+        self._settle(bed, bed.names(nodes) if isinstance(nodes, int) else list(nodes))
         self.tmpdir.mkdir()
-        own = {key: value for key, value in os.environ.items() if not key.startswith(("PRTE_MCA_", "PMIX_", "TIDE_"))}
-        self.env = {**bed.swarm.environment(own), "TMPDIR": f"/tmp/{name}", "PATH": f"{BIN}:/usr/bin:/bin"}
         text = hostfile or "".join(f"{node} slots={slots}\n" for node in self.nodes)
         (self.tmpdir / "hosts").write_text(text)
-        self._up_argv = ["--daemonize", "--hostfile", f"/tmp/{name}/hosts", *map(str, up_options)]
-        for key, value in (prtemca or {}).items():
-            self._up_argv += ["--prtemca", key, str(value)]
+        self._up_argv = ["--daemonize", "--hostfile", f"{self.env['TMPDIR']}/hosts", *words_of(up_options, prtemca)]
+
+    def _settle(self, bed, nodes):
+        """All that does not depend on how it is started; the TMPDIR is not made yet."""
+        self.bed, self.nodes = bed, nodes
+        self._name = f"d{os.getpid()}.{next(_numbers)}"
+        self.tmpdir = bed.disk(self.head) / self._name
+        own = {key: value for key, value in os.environ.items() if not key.startswith(("PRTE_MCA_", "PMIX_", "TIDE_"))}
+        self.env = {**bed.swarm.environment(own), "TMPDIR": f"/tmp/{self._name}", "PATH": f"{BIN}:/usr/bin:/bin"}
         self._is_up = False
         self._background = []
         dvm._live.append(self)
@@ -90,7 +98,7 @@ class SwarmDvm(DvmByPrte):
         return self._argv("prte", self._up_argv)
 
     def _argv(self, program, argv):
-        return self.bed.argv(HEAD_NODE, BIN / program, *argv)
+        return self.bed.argv(self.head, BIN / program, *argv)
 
     # ---- what is seen ----
 

@@ -6,7 +6,7 @@ import time
 from asking import Asker
 from dvm import BIN, POLL_S, TIME_SCALE
 from growing import nodes
-from swarm_dvm import HEAD_NODE, SLOTS, SwarmDvm, everywhere
+from swarm_dvm import SLOTS, SwarmDvm, everywhere
 from test_pmix import info
 
 PROGRAMS = BIN.parent / "tests" / "programs"
@@ -62,7 +62,7 @@ def ask_as_a_tool(dvm):
     """A PMIx tool on the head's machine."""
     output = dvm.tmpdir / "tool"
     with output.open("w") as sink:
-        argv = dvm.bed.argv(HEAD_NODE, PROGRAMS / "pmix_alloc", "uri", info(dvm)["uri"])
+        argv = dvm.bed.argv(dvm.head, PROGRAMS / "pmix_alloc", "uri", info(dvm)["uri"])
         process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=sink, stderr=subprocess.STDOUT, text=True, env=dvm.env)
     dvm._background.append(process)
     asker = Asker(process, process.stdin, output)

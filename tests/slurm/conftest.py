@@ -1,0 +1,101 @@
+"""The Slurms that tests run on: one of 10 nodes for most of them, another with accounting, and one of 32 with it. They come
+up when a test first asks for them, and are mended after each."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path[:0] = [str(HERE), str(ROOT / "tests" / "swarm"), str(ROOT / "testbed")]
+
+from bed_hooks import keep_logs_of_failed, skip_without  # noqa: E402
+from slurm_bed import SlurmBed  # noqa: E402
+from slurm_dvm import SlurmDvm  # noqa: E402
+from swarmlib.client import why_not  # noqa: E402
+from swarmlib.slurm import Wish  # noqa: E402
+
+NODES, MANY_NODES = 10, 32
+
+
+def pytest_collection_modifyitems(items):
+    skip_without(lambda: why_not(Wish(accounting=True)), items, HERE)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    keep_logs_of_failed(item, outcome.get_result())
+
+
+@pytest.fixture(scope="session")
+def plain_slurm():
+    with SlurmBed(NODES) as bed:
+        yield bed
+
+
+@pytest.fixture(scope="session")
+def accounted_slurm():
+    with SlurmBed(NODES, "--accounting") as bed:
+        yield bed
+
+
+@pytest.fixture(scope="session")
+def accounted_slurm_of_many():
+    with SlurmBed(MANY_NODES, "--accounting") as bed:
+        yield bed
+
+
+def _in_good_order(bed):
+    yield bed
+    bed.mend()
+    bed.assert_nothing_left()
+
+
+@pytest.fixture
+def slurm(plain_slurm):
+    """10 nodes in good order, without slurmdbd. What a test breaks is mended; what it leaves in them fails it."""
+    yield from _in_good_order(plain_slurm)
+
+
+@pytest.fixture
+def slurm_with_accounting(accounted_slurm):
+    """The same with slurmdbd, so that a job can be resized more than once."""
+    yield from _in_good_order(accounted_slurm)
+
+
+@pytest.fixture
+def large_slurm(accounted_slurm_of_many):
+    """The same with 32 nodes."""
+    yield from _in_good_order(accounted_slurm_of_many)
+
+
+def _made_on(bed):
+    made = []
+
+    def make(nodes, **arguments):
+        made.append(SlurmDvm(bed, nodes, **arguments))
+        return made[-1].up()
+
+    yield make
+    for dvm in reversed(made):
+        dvm.close()
+
+
+@pytest.fixture
+def make_slurm_dvm(slurm):
+    """A function SlurmDvm(bed, …) → running DVM; all of them are taken down at the end."""
+    yield from _made_on(slurm)
+
+
+@pytest.fixture
+def make_accounted_dvm(slurm_with_accounting):
+    """The same for the Slurm with slurmdbd."""
+    yield from _made_on(slurm_with_accounting)
+
+
+@pytest.fixture
+def make_large_dvm(large_slurm):
+    """The same for the Slurm with 32 nodes."""
+    yield from _made_on(large_slurm)
