@@ -72,7 +72,8 @@ TEST_F(SlurmLies, AJobOfWhichAllNodesWereLostIsGivenBack) {
 TEST_F(SlurmLies, AJobThatLosesItsHolderAndIsGivenBackAtTheSameTimeIsCancelled) {
   with_child({"n9"});
   slurm_.requests.at(0)->job.clear();
-  slurm_.requests.at(0)->over();
+  const auto over = slurm_.requests.at(0)->over;
+  over();
   give_back(1, {"n9"});
   slurm_.run();
   EXPECT_THAT(slurm_.asked(), ElementsAre("show 18", "cancel 18 tide-x"));

@@ -174,7 +174,7 @@ class SlurmManager {
   void learn(const SlurmJob& job);
   void tell(const std::string& job, SlurmBook::News news);
   void lease_moved(const std::string& job, std::vector<std::string> nodes);
-  void on_over(std::string job);
+  void on_over(const std::string& job);
   void over(const std::string& job, const std::string& state);
   void lost(const std::string& job, const std::string& state);
 

@@ -169,14 +169,13 @@ void SlurmManager::lease_moved(const std::string& job, std::vector<std::string> 
 }
 
 // Who held it has ended: with the job, or killed by somebody.
-// By value: the name may be whose holder goes here.
-void SlurmManager::on_over(std::string job) {
+void SlurmManager::on_over(const std::string& job) {
   if (finishing_ || !book_.knows_job(job)) return;
-  holds_.erase(job);
   unheld_.insert(job);  // until the opposite is known: it may be given back meanwhile
   control_.show(job, [this, job](const Result<SlurmJob>& closer) {
     if (finishing_ || !book_.knows_job(job)) return;
     if (shows_end(closer)) return lost(job, closer ? closer->state : "");
+    holds_.erase(job);
     hurry();
   });
 }
