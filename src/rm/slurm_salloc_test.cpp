@@ -304,6 +304,20 @@ TEST_F(SlurmCommandsTest, TheEndOfWhoHeldAJobIsHeard) {
   until_noted("over");
 }
 
+// Or else the head would end it with its other children, and the job would go on.
+TEST_F(SlurmCommandsTest, WhoHoldsAJobIsKnownUntilItHasGivenItBack) {
+  stand_in("salloc", std::string("echo $$ > $here/pid; ") + std::string(kGrants));
+  allocate();
+  until_noted("granted");
+  const auto holder = static_cast<pid_t>(std::stol(read_text(file("pid"))));
+  EXPECT_TRUE(commands().gives_back(holder));
+  EXPECT_FALSE(commands().gives_back(::getpid()));
+  hold_.reset();
+  EXPECT_TRUE(commands().gives_back(holder));
+  EXPECT_TRUE(settled());
+  EXPECT_FALSE(commands().gives_back(holder));
+}
+
 // The kernel tells it: at the queue it does not look at its input.
 TEST_F(SlurmCommandsTest, ARequestOfAHeadThatIsKilledIsTakenBack) {
   stand_in("salloc", kWaits);
