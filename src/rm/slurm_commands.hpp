@@ -61,6 +61,7 @@ class SlurmCommands final : public SlurmControl {
   SlurmCommandsConfig config_;
   exec::Environment environment_;
   std::set<std::shared_ptr<exec::Command>> running_;  // and salloc that gives its job back
+  std::set<const Hold*> holds_;
   asio::steady_timer settle_timer_;
   Then<bool> settled_;
   // Handlers that outlive this see that it is gone.

@@ -83,7 +83,7 @@ class SlurmControl {
   virtual void cancel(const std::string& job, const std::string& name, Then<Status> then) = 0;
   // `then` comes when nothing is under way any more, or when the time is over; whether nothing is.
   virtual void settle(std::uint32_t limit_ms, Then<bool> then) = 0;
-  // Whether this is a process that gives jobs back, also without us.
+  // Whether this is a process that gives jobs back, now or when we are no more.
   [[nodiscard]] virtual bool gives_back(pid_t pid) const = 0;
 };
 

@@ -184,6 +184,15 @@ TEST_F(SlurmCommandsTest, OneThatDoesNotListenIsKilledAndItsJobLeft) {
   EXPECT_THAT(notes_, ElementsAre("waits 17", "left 17"));
 }
 
+TEST_F(SlurmCommandsTest, OneThatDoesNotLetGoOfItsJobIsEnded) {
+  config_.timeout_ms = 100;
+  stand_in("salloc", std::string(kGrants) + "while :; do sleep 0.01; done");
+  allocate();
+  until_noted("granted");
+  hold_.reset();
+  EXPECT_TRUE(settled());
+}
+
 // ---- requests that come to nothing ----
 
 TEST_F(SlurmCommandsTest, ARefusalHasSlurmsWords) {
@@ -295,6 +304,20 @@ TEST_F(SlurmCommandsTest, TheEndOfWhoHeldAJobIsHeard) {
   until_noted("over");
 }
 
+// Or else the head would end it with its other children, and the job would go on.
+TEST_F(SlurmCommandsTest, WhoHoldsAJobIsKnownUntilItHasGivenItBack) {
+  stand_in("salloc", std::string("echo $$ > $here/pid; ") + std::string(kGrants));
+  allocate();
+  until_noted("granted");
+  const auto holder = static_cast<pid_t>(std::stol(read_text(file("pid"))));
+  EXPECT_TRUE(commands().gives_back(holder));
+  EXPECT_FALSE(commands().gives_back(::getpid()));
+  hold_.reset();
+  EXPECT_TRUE(commands().gives_back(holder));
+  EXPECT_TRUE(settled());
+  EXPECT_FALSE(commands().gives_back(holder));
+}
+
 // The kernel tells it: at the queue it does not look at its input.
 TEST_F(SlurmCommandsTest, ARequestOfAHeadThatIsKilledIsTakenBack) {
   stand_in("salloc", kWaits);
@@ -302,9 +325,10 @@ TEST_F(SlurmCommandsTest, ARequestOfAHeadThatIsKilledIsTakenBack) {
   until([this] { return exists("told"); });
 }
 
+// A real one that gets SIGTERM when its cat ends by itself never ends.
 TEST_F(SlurmCommandsTest, AJobOfAHeadThatIsKilledIsGivenBack) {
-  stand_in("salloc", std::string("trap '' TERM\ntouch $here/holds") + std::string(kGrants) +
-                         "touch $here/back");
+  stand_in("salloc", std::string("trap '' HUP\ntrap 'exit 1' TERM\ntouch $here/holds") +
+                         std::string(kGrants) + "touch $here/back");
   kill_a_head_when("holds");
   until([this] { return exists("back"); });
 }

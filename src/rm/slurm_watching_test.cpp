@@ -10,6 +10,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::hosts_of;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 using testing::SlurmManagerTest;
 using ::testing::StartsWith;
 
@@ -213,7 +214,7 @@ TEST_F(SlurmManagerTest, JobsWithoutAHolderAreCancelledAtTheEnd) {
   slurm_.asked();
   std::optional<bool> all;
   manager().finish([&all](bool given_back) { all = given_back; });
-  EXPECT_THAT(slurm_.asked(), ElementsAre("cancel 18 tide-x", "settle 10000"));
+  EXPECT_THAT(slurm_.asked(), ElementsAre("cancel 18 tide-x", "settle 90000"));
   slurm_.run();
   slurm_.settled(true);
   EXPECT_EQ(all, true);
@@ -258,6 +259,59 @@ TEST_F(SlurmManagerTest, AParentThatWasNeverSeenIsNotOver) {
   EXPECT_THAT(notes_.take(), ElementsAre(StartsWith("note: ")));
   pass(600'000);
   EXPECT_THAT(notes_.take(), IsEmpty());
+}
+
+// ---- daemons that end ----
+
+TEST_F(SlurmManagerTest, WhyADaemonHasEndedIsAskedOnceForAllNodesOfAJob) {
+  with_child({"n5", "n6"});
+  slurm_.jobs["18"].life = SlurmLife::kOver;
+  slurm_.jobs["18"].state = "CANCELLED";
+  int told = 0;
+  for (const auto* node : {"n5", "n6"}) {
+    manager().look_why(node, [&] {
+      ++told;
+      EXPECT_THAT(notes_.take(), told == 1 ? SizeIs(1) : SizeIs(0)) << "the reason comes first";
+    });
+  }
+  EXPECT_EQ(told, 0);
+  slurm_.run();
+  EXPECT_EQ(told, 2);
+  EXPECT_THAT(slurm_.asked(), ElementsAre("show 18"));
+}
+
+TEST_F(SlurmManagerTest, ADaemonMayEndWhereItsJobGoesOn) {
+  with_child({"n5", "n6"});
+  slurm_.jobs["18"].nodes = hosts_of({"n6"});
+  int told = 0;
+  manager().look_why("n5", [&] { ++told; });
+  manager().look_why("n1", [&] { ++told; });
+  manager().look_why("n9", [&] { ++told; });
+  EXPECT_EQ(told, 1) << "n9 is not Slurm's";
+  slurm_.run();
+  EXPECT_EQ(told, 3);
+  EXPECT_THAT(notes_.take(), ElementsAre("reclaimed n5: Slurm job 18 was made smaller"));
+}
+
+TEST_F(SlurmManagerTest, NobodyWaitsLongToHearWhyADaemonHasEnded) {
+  with_child({"n5"});
+  int told = 0;
+  manager().look_why("n5", [&] { ++told; });
+  const auto [begin, end] = timers_.equal_range(now_ms_ + 2'000);
+  const std::vector<std::pair<const std::uint64_t, std::function<void()>>> due(begin, end);
+  for (const auto& [at_ms, then] : due) then();
+  EXPECT_EQ(told, 1) << "though Slurm has not answered";
+  slurm_.run();
+  EXPECT_EQ(told, 1) << "once";
+}
+
+TEST_F(SlurmManagerTest, TheEndOfTheParentIsHeardOfByItsDaemons) {
+  with_child({"n5"});
+  slurm_.jobs["17"].life = SlurmLife::kOver;
+  slurm_.jobs["17"].state = "TIMEOUT";
+  manager().look_why("n1", [] {});
+  slurm_.run();
+  EXPECT_THAT(notes_.take(), ElementsAre("parent over: Slurm job 17 reached its time limit"));
 }
 
 // ---- nodes that come and go ----
