@@ -66,6 +66,7 @@ def start_unasked(bed, costs, count):
         dvm.begin_on("node1")
         wait_until(dvm.answers, limit_s=30, what="the DVM is ready")
         costs.of("start")
+        dvm.down()
     finally:
         dvm.close()
 

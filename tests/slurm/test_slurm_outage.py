@@ -58,7 +58,7 @@ def test_while_it_starts(slurm, way, seconds):
         if dvm.answers():
             everywhere(dvm, dvm.names())
         else:
-            assert "could not be started" in dvm.said() and "slurm" in dvm.said(), dvm.said()
+            assert "could not be started" in dvm.said() and "srun: error" in dvm.said(), dvm.said()
             assert dvm.exit_status() == 1
     finally:
         dvm.close()
