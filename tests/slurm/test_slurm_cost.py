@@ -22,7 +22,7 @@ MINUTE_S = 60 / SHORTER
 QUIET_S = 0.5
 
 # So many requests at most, on any number of nodes.
-BOUNDS = {"start": 6, "grow": 8, "release of a whole job": 3, "release of a part": 4, "more time": 6,
+BOUNDS = {"start": 8, "grow": 8, "release of a whole job": 3, "release of a part": 4, "more time": 6,
           "pending, taken back": 5, "end": 3, "first minute after a change": 15, "idle minute": 5}
 BY_CHANCE = 1  # a step is ended, or has ended by itself
 
@@ -113,7 +113,8 @@ def test_an_operation_costs_a_handful_of_requests_on_any_number_of_nodes(slurm, 
     write_table(many.rows)
 
 
-@pytest.mark.limit(120)
+@pytest.mark.long
+@pytest.mark.limit(180)
 def test_a_dvm_that_nobody_asks_anything_looks_at_its_jobs_now_and_then(slurm, trial):
     one = trial(2, prtemca=LOOKS)
     costs = Costs(slurm)
