@@ -113,8 +113,7 @@ def test_an_operation_costs_a_handful_of_requests_on_any_number_of_nodes(slurm, 
     write_table(many.rows)
 
 
-@pytest.mark.long
-@pytest.mark.limit(180)
+@pytest.mark.limit(120)
 def test_a_dvm_that_nobody_asks_anything_looks_at_its_jobs_now_and_then(slurm, trial):
     one = trial(2, prtemca=LOOKS)
     costs = Costs(slurm)
