@@ -64,6 +64,10 @@ class Command : public std::enable_shared_from_this<Command> {
   void close_input();
   // SIGTERM, and SIGKILL if that does not help; `ended` follows.
   void terminate();
+  // The same, unless it ends by itself before; 0: it has all time.
+  void terminate_after(std::uint32_t after_ms) {
+    if (after_ms > 0) arm(after_ms);
+  }
   // From now on nothing is told but the end, and that to this one, if there is one.
   void forget(std::function<void(const CommandEnd&)> ended = {}) {
     callbacks_ = {.ended = std::move(ended)};

@@ -40,6 +40,7 @@ class SlurmSupply final : public Supply, private rm::SlurmListener {
   [[nodiscard]] bool lets_go(pid_t pid) const override { return manager_.gives_back(pid); }
 
  private:
+  std::set<std::string> known() override { return dvm_.view().known; }
   void on_granted(std::uint32_t ask, Grant grant) override;
   void on_time_granted(std::uint32_t ask, std::uint32_t time_ms, bool cut) override;
   void on_refused(std::uint32_t ask, Error why) override;

@@ -23,6 +23,10 @@ namespace {
 
 constexpr std::string_view kTimesAsNumbers = "SLURM_TIME_FORMAT=%s";
 constexpr std::string_view kHolder = "cat";
+// Makes salloc give back what it has or asks for. At our death its holder ends at the same moment,
+// and salloc would not survive SIGTERM then: it waits for ever, and busily, for a holder that is no
+// more.
+constexpr int kOnOurDeath = SIGHUP;
 // Slurm's words for a number that is no job's, and for a job that it changes no more.
 constexpr std::string_view kNoSuchJob = "Invalid job id";
 constexpr std::string_view kNoMoreChanges = "DB index is being set";
@@ -207,7 +211,7 @@ void SlurmCommands::Hold::start(const std::vector<std::string>& argv) {
                                         .environment = owner_.environment_,
                                         .grace_ms = owner_.config_.grace_ms,
                                         .holds_input = true,
-                                        .parent_death_signal = SIGTERM},
+                                        .parent_death_signal = kOnOurDeath},
                                        {.output = [this](const auto& text) { heard(text); },
                                         .errors = [this](const auto& text) { complained(text); },
                                         .ended = [this](const auto& end) { ended(end); }});
@@ -288,7 +292,8 @@ void SlurmCommands::Hold::give_back() {
     owner.look_whether_settled();
   });
   command_->close_input();
-  if (!granted_) command_->terminate();
+  if (granted_) return command_->terminate_after(owner_.config_.timeout_ms);
+  command_->terminate();
 }
 
 // ---- commands ----

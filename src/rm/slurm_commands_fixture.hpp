@@ -53,7 +53,7 @@ echo 'salloc: Relinquishing job allocation 18' >&2
 )";
 // Waits in the queue, and takes its request back when it is told to end.
 inline constexpr std::string_view kWaits = R"(
-trap 'echo "salloc: Job allocation 17 has been revoked." >&2; touch $here/told; exit 1' TERM
+trap 'echo "salloc: Job allocation 17 has been revoked." >&2; touch $here/told; exit 1' TERM HUP
 echo 'salloc: Pending job allocation 17' >&2
 echo 'salloc: job 17 queued and waiting for resources' >&2
 touch $here/waits

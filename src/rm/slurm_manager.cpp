@@ -19,6 +19,7 @@ constexpr std::uint64_t kToHearOfItMs = 2'000;
 constexpr std::uint32_t kFirstRetryMs = 5'000;
 constexpr std::uint32_t kLastRetryMs = 60'000;
 constexpr std::uint32_t kMostCancels = 20;
+constexpr std::uint32_t kLastTriesMs = 2'000;  // between them, when the DVM ends
 
 std::uint32_t minutes_for(std::uint64_t time_ms) {
   return static_cast<std::uint32_t>((time_ms + kMinuteMs - 1) / kMinuteMs);
@@ -156,6 +157,7 @@ void SlurmManager::queued(std::uint32_t number, const std::string& reason) {
 }
 
 void SlurmManager::on_granted(std::uint32_t number, SlurmJob job) {
+  if (book_.knows_job(job.id)) return refuse(number, say::slurm_job_is_not_new(job.id));
   auto& ask = asks_.at(number);
   ask.queued.clear();
   ask.granted = job.id;
@@ -462,13 +464,27 @@ void SlurmManager::cancel_left(const std::string& job) {
 
 void SlurmManager::finish(std::function<void(bool)> then) {
   finishing_ = true;
+  finish_by_ms_ = clock_.now_ms() + settings_.settle_ms;
+  finished_ = std::move(then);
   asks_.clear();
   holds_.clear();
-  auto left = unheld_;
-  for (const auto& [job, tries] : left_) left.insert(job);
-  for (const auto& job : left) cancel_left(job);
-  control_.settle(settings_.settle_ms,
-                  [this, then = std::move(then)](bool settled) { then(settled && left_.empty()); });
+  for (const auto& job : std::exchange(unheld_, {})) left_.try_emplace(job, 0);
+  give_back_the_rest();
+}
+
+// Again and again: Slurm may be away for a while, and afterwards nobody is here to give back.
+void SlurmManager::give_back_the_rest() {
+  std::vector<std::string> jobs;
+  for (const auto& [job, tries] : left_) jobs.push_back(job);
+  for (const auto& job : jobs) cancel_left(job);
+  const auto now_ms = clock_.now_ms();
+  const auto time_ms = finish_by_ms_ > now_ms ? finish_by_ms_ - now_ms : 0;
+  control_.settle(static_cast<std::uint32_t>(time_ms), [this](bool settled) {
+    if ((settled && left_.empty()) || clock_.now_ms() >= finish_by_ms_) {
+      return std::exchange(finished_, {})(settled && left_.empty());
+    }
+    clock_.after(kLastTriesMs, [this] { give_back_the_rest(); });
+  });
 }
 
 }  // namespace tide::rm

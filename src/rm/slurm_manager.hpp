@@ -39,6 +39,8 @@ class SlurmListener {
     bool cut = false;  // shorter than was wished
   };
   virtual ~SlurmListener() = default;
+  // The nodes that the DVM has, gets or gives back.
+  virtual std::set<std::string> known() = 0;
   // One of the three ends an ask; none comes for one that was cancelled.
   virtual void on_granted(std::uint32_t ask, Grant grant) = 0;
   virtual void on_time_granted(std::uint32_t ask, std::uint32_t time_ms, bool cut) = 0;
@@ -60,7 +62,7 @@ struct SlurmSettings {
   std::string job_name{};               // of new jobs
   std::uint32_t first_look_ms = 2'000;  // after a change
   std::uint32_t last_look_ms = 60'000;  // when there was none for long
-  std::uint32_t settle_ms = 10'000;     // at the end, for jobs to be given back
+  std::uint32_t settle_ms = 90'000;     // at the end, for jobs to be given back
 };
 
 class SlurmManager {
@@ -155,6 +157,7 @@ class SlurmManager {
   void settle_returns(const std::string& job, core::ReturnVerdict verdict);
   void try_again(const std::string& job);
   void cancel_left(const std::string& job);
+  void give_back_the_rest();
 
   // ---- watching ----
   void hurry();
@@ -166,6 +169,7 @@ class SlurmManager {
   void compare(const SlurmRow& row);
   void compare(std::uint32_t number, const SlurmRow& row);
   void know_parent(const SlurmJob& job);
+  void look_for_queued(const std::vector<SlurmRow>& rows);
   void look_closer(const std::string& job);
   void learn(const SlurmJob& job);
   void tell(const std::string& job, SlurmBook::News news);
@@ -196,6 +200,8 @@ class SlurmManager {
   bool parent_seen_ = false;
   bool parent_over_ = false;
   bool finishing_ = false;
+  std::uint64_t finish_by_ms_ = 0;
+  std::function<void(bool)> finished_;
 };
 
 }  // namespace tide::rm

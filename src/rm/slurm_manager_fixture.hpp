@@ -51,6 +51,7 @@ class FakeSlurm final : public SlurmControl {
   std::map<std::string, SlurmJob> jobs{};
   std::map<std::string, std::string> reasons{};       // of jobs that wait
   std::set<std::string> unlisted{};                   // not in lists, or only not any more
+  std::map<std::string, SlurmLife> listed_as{};       // what lists say of them, whatever is so
   std::map<std::string, std::deque<Error>> errors{};  // by "show", "list" …: of the next ones
   std::vector<std::string> calls{};
   std::vector<std::shared_ptr<Request>> requests{};
@@ -181,6 +182,7 @@ class FakeSlurm final : public SlurmControl {
       if (unlisted.contains(id)) continue;
       SlurmRow row{.id = id, .life = job.life, .state = job.state, .ends_s = job.ends_s};
       row.reason = reasons[id];
+      if (listed_as.contains(id)) row.life = listed_as.at(id);
       for (const auto& host : job.nodes) row.nodes.push_back(host.name);
       out.push_back(std::move(row));
     }
@@ -193,6 +195,7 @@ class FakeSlurm final : public SlurmControl {
 // Notes what it hears, a line each.
 class Notes final : public SlurmListener {
  public:
+  std::set<std::string> known() override { return known_nodes; }
   void on_granted(std::uint32_t ask, Grant grant) override {
     add(fmt::format("granted {}: {}", ask, text_of(grant)));
   }
@@ -223,6 +226,7 @@ class Notes final : public SlurmListener {
   std::vector<std::string> take() { return std::exchange(lines_, {}); }
   std::vector<Host> last_hosts{};
   std::uint64_t parent_left_ms = 0;  // as it was told last
+  std::set<std::string> known_nodes{"n1", "n2"};
 
  private:
   void add(std::string line) { lines_.push_back(std::move(line)); }
@@ -337,7 +341,7 @@ class SlurmManagerTest : public ::testing::Test {
   Notes notes_;
   std::uint64_t now_ms_ = kStartS * 1'000;
   std::multimap<std::uint64_t, std::function<void()>> timers_;
-  std::set<std::string> known_ = {"n1", "n2"};
+  std::set<std::string>& known_ = notes_.known_nodes;
   std::optional<SlurmManager> manager_;
 };
 

@@ -159,6 +159,28 @@ TEST_F(SlurmManagerTest, MoreThatComesToGoWhileSlurmIsAwayGoesAlong) {
   EXPECT_EQ(manager().job_of("n7"), "");
 }
 
+TEST_F(SlurmManagerTest, MoreThatComesToGoDoesNotMakeItTryMoreOften) {
+  with_child({"n5", "n6", "n7"});
+  slurm_.errors["resize"] = std::deque<Error>(9, kNotReached);
+  give_back(1, {"n6"});
+  slurm_.run();
+  give_back(2, {"n7"});
+  slurm_.run();
+  slurm_.asked();
+  pass(24'999);
+  const auto calls = slurm_.asked();
+  EXPECT_EQ(std::ranges::count(calls, "resize 18 to n5"), 1);
+}
+
+TEST_F(SlurmManagerTest, AllHearAtOnceThatSlurmIsAway) {
+  with_child({"n5", "n6", "n7"});
+  slurm_.errors["resize"] = {kNotReached};
+  give_back(1, {"n6"});
+  give_back(2, {"n7"});
+  slurm_.run();
+  EXPECT_THAT(notes_.take(), ElementsAre("returned 1: deferred", "returned 2: deferred"));
+}
+
 TEST_F(SlurmManagerTest, WhatComesToGoMeanwhileIsTheNextOrder) {
   with_child({"n5", "n6", "n7"});
   give_back(1, {"n6"});
@@ -336,7 +358,7 @@ TEST_F(SlurmManagerTest, AtTheEndAllIsGivenBack) {
   manager().finish([&all](bool given_back) { all = given_back; });
   EXPECT_FALSE(slurm_.requests[0]->is_held);
   EXPECT_FALSE(slurm_.requests[1]->is_held);
-  EXPECT_THAT(slurm_.asked(), ElementsAre("allocate 1", "settle 10000")) << "not the parent";
+  EXPECT_THAT(slurm_.asked(), ElementsAre("allocate 1", "settle 90000")) << "not the parent";
   EXPECT_EQ(all, std::nullopt);
   slurm_.settled(true);
   EXPECT_EQ(all, true);
@@ -356,16 +378,24 @@ TEST_F(SlurmManagerTest, WhatIsLeftAtTheEndIsCancelledAndElseTold) {
   slurm_.errors["cancel"] = {kNotReached};
   std::optional<bool> all;
   manager().finish([&all](bool given_back) { all = given_back; });
-  EXPECT_THAT(slurm_.asked(), ElementsAre("cancel 18 tide-x", "settle 10000"));
+  EXPECT_THAT(slurm_.asked(), ElementsAre("cancel 18 tide-x", "settle 90000"));
   slurm_.run();
   slurm_.settled(true);
+  EXPECT_EQ(all, std::nullopt) << "Slurm may come back";
+  slurm_.errors["cancel"] = std::deque<Error>(100, kNotReached);
+  while (!all && now_ms_ < kStartS * 1'000 + 200'000) {
+    pass(2'000);
+    slurm_.settled(true);
+  }
   EXPECT_EQ(all, false);
+  EXPECT_GE(now_ms_, kStartS * 1'000 + 90'000);
 }
 
 TEST_F(SlurmManagerTest, WhatTakesTooLongAtTheEndIsTold) {
   with_child({"n5"});
   std::optional<bool> all;
   manager().finish([&all](bool given_back) { all = given_back; });
+  now_ms_ += 90'000;
   slurm_.settled(false);
   EXPECT_EQ(all, false);
 }

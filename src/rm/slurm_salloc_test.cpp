@@ -184,6 +184,15 @@ TEST_F(SlurmCommandsTest, OneThatDoesNotListenIsKilledAndItsJobLeft) {
   EXPECT_THAT(notes_, ElementsAre("waits 17", "left 17"));
 }
 
+TEST_F(SlurmCommandsTest, OneThatDoesNotLetGoOfItsJobIsEnded) {
+  config_.timeout_ms = 100;
+  stand_in("salloc", std::string(kGrants) + "while :; do sleep 0.01; done");
+  allocate();
+  until_noted("granted");
+  hold_.reset();
+  EXPECT_TRUE(settled());
+}
+
 // ---- requests that come to nothing ----
 
 TEST_F(SlurmCommandsTest, ARefusalHasSlurmsWords) {
@@ -316,9 +325,10 @@ TEST_F(SlurmCommandsTest, ARequestOfAHeadThatIsKilledIsTakenBack) {
   until([this] { return exists("told"); });
 }
 
+// A real one that gets SIGTERM when its cat ends by itself never ends.
 TEST_F(SlurmCommandsTest, AJobOfAHeadThatIsKilledIsGivenBack) {
-  stand_in("salloc", std::string("trap '' TERM\ntouch $here/holds") + std::string(kGrants) +
-                         "touch $here/back");
+  stand_in("salloc", std::string("trap '' HUP\ntrap 'exit 1' TERM\ntouch $here/holds") +
+                         std::string(kGrants) + "touch $here/back");
   kill_a_head_when("holds");
   until([this] { return exists("back"); });
 }

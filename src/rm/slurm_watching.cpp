@@ -61,6 +61,7 @@ void SlurmManager::look() {
     looking_ = false;
     if (finishing_) return;
     if (rows) compare(*rows);
+    for (const auto& job : book_.free_lost(listener_.known())) see_to(job);
     plan_look();
   });
 }
@@ -102,6 +103,20 @@ void SlurmManager::compare(const std::vector<SlurmRow>& rows) {
     compare(row);
   }
   for (const auto& job : unseen) look_closer(job);
+  look_for_queued(rows);
+}
+
+// Slurm may have lost its memory of a request for which salloc still waits.
+void SlurmManager::look_for_queued(const std::vector<SlurmRow>& rows) {
+  for (const auto& [number, ask] : asks_) {
+    const bool listed = std::ranges::find(rows, ask.queued, &SlurmRow::id) != rows.end();
+    if (ask.queued.empty() || listed) continue;
+    control_.show(ask.queued, [this, number = number, job = ask.queued](const auto& closer) {
+      const auto found = asks_.find(number);
+      if (found == asks_.end() || found->second.queued != job || !shows_end(closer)) return;
+      refuse(number, say::slurm_job_was_lost(job, closer ? closer->state : ""));
+    });
+  }
 }
 
 void SlurmManager::compare(const SlurmRow& row) {
@@ -109,8 +124,7 @@ void SlurmManager::compare(const SlurmRow& row) {
       asks_, [&row](const auto& entry) { return entry.second.queued == row.id; });
   if (ask != asks_.end()) return compare(ask->first, row);
   if (!book_.knows_job(row.id) || book_.is_busy(row.id)) return;
-  if (row.life == SlurmLife::kOver) return over(row.id, row.state);
-  if (!book_.agrees(row)) look_closer(row.id);
+  if (row.life == SlurmLife::kOver || !book_.agrees(row)) look_closer(row.id);
 }
 
 void SlurmManager::compare(std::uint32_t number, const SlurmRow& row) {
@@ -129,7 +143,7 @@ void SlurmManager::look_closer(const std::string& job) {
 }
 
 void SlurmManager::learn(const SlurmJob& job) {
-  if (!book_.knows_job(job.id) || book_.is_busy(job.id) || is_coming(job.id)) return;
+  if (!book_.knows_job(job.id) || book_.is_busy(job.id)) return;
   if (job.id == book_.parent()) know_parent(job);
   tell(job.id, book_.update(job, true));
 }
@@ -157,11 +171,11 @@ void SlurmManager::lease_moved(const std::string& job, std::vector<std::string> 
 // Who held it has ended: with the job, or killed by somebody.
 void SlurmManager::on_over(const std::string& job) {
   if (finishing_ || !book_.knows_job(job)) return;
+  unheld_.insert(job);  // until the opposite is known: it may be given back meanwhile
   control_.show(job, [this, job](const Result<SlurmJob>& closer) {
     if (finishing_ || !book_.knows_job(job)) return;
     if (shows_end(closer)) return lost(job, closer ? closer->state : "");
     holds_.erase(job);
-    unheld_.insert(job);
     hurry();
   });
 }

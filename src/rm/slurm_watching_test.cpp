@@ -214,7 +214,7 @@ TEST_F(SlurmManagerTest, JobsWithoutAHolderAreCancelledAtTheEnd) {
   slurm_.asked();
   std::optional<bool> all;
   manager().finish([&all](bool given_back) { all = given_back; });
-  EXPECT_THAT(slurm_.asked(), ElementsAre("cancel 18 tide-x", "settle 10000"));
+  EXPECT_THAT(slurm_.asked(), ElementsAre("cancel 18 tide-x", "settle 90000"));
   slurm_.run();
   slurm_.settled(true);
   EXPECT_EQ(all, true);

@@ -34,6 +34,7 @@ void add_slurm(Page& page) {
   SAMPLE(slurm_has_none_of_them);
   SAMPLE(slurm_waits_for_ever, "18", "PartitionNodeLimit");
   SAMPLE(slurm_waits_for_ever, "18", "QOSMaxNodePerJobLimit");
+  SAMPLE(slurm_job_is_not_new, "17");
   SAMPLE(slurm_job_was_lost, "18", "CANCELLED");
   SAMPLE(slurm_job_waits, "18", "");
   SAMPLE(slurm_job_waits, "18", "Resources");

@@ -122,6 +122,13 @@ Error slurm_waits_for_ever(std::string_view job, std::string_view reason) {
                            job, what, reason, kTry)};
 }
 
+Error slurm_job_is_not_new(std::string_view job) {
+  return Error{ErrorCode::kProtocol,
+               fmt::format("Slurm's salloc says that it made job {}, which is one that the DVM has "
+                           "already",
+                           job)};
+}
+
 Error slurm_job_was_lost(std::string_view job, std::string_view state) {
   return Error{ErrorCode::kOutOfResources,
                fmt::format("{} before its nodes could be used", slurm_job_over(job, state))};
