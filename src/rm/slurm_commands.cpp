@@ -312,7 +312,7 @@ void SlurmCommands::run(std::vector<std::string> argv, OnEnd then) {
   auto command = std::make_shared<exec::Command>(io_);
   running_.insert(command);
   const auto done = [this, alive = std::weak_ptr(lifetime_), weak = std::weak_ptr(command),
-                     then](const Result<exec::CommandEnd>& end) {
+                     then = std::move(then)](const Result<exec::CommandEnd>& end) {
     if (alive.expired()) return;
     running_.erase(weak.lock());
     then(end);

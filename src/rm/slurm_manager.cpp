@@ -133,19 +133,20 @@ void SlurmManager::allocate(std::uint32_t number) {
   const auto wish_ms = std::uint64_t{ask.wish.time_ms};
   const auto minutes = wish_ms == 0 ? 0 : minutes_for(wish_ms + kBeforeTheEndMs + kToHearOfItMs);
   const auto most_ms = parent_left_ms();
-  const auto most = most_ms == 0 ? 0 : minutes_for(most_ms);
+  // Slurm counts in minutes. A wish is kept to as far as it can be; without one less is no loss.
+  const auto whole = std::max<std::uint32_t>(1, most_ms / kMinuteMs);
+  const auto most = most_ms == 0 ? 0 : (wish_ms == 0 ? whole : minutes_for(most_ms));
   ask.minutes = smaller_limit(minutes, most);
   ask.hold = control_.allocate(
-      wish_of(ask),
-      {.waits =
-           [this, number](const std::string& job) {
-             asks_.at(number).queued = job;
-             queued(number, "");
-             hurry();
-           },
-       .granted = [this, number](SlurmJob job) { on_granted(number, std::move(job)); },
-       .refused = [this, number](Error why) { not_given(number, std::move(why)); },
-       .left = [this](const std::string& job) { cancel_left(job); }});
+      wish_of(ask), {.waits =
+                         [this, number](const std::string& job) {
+                           asks_.at(number).queued = job;
+                           queued(number, "");
+                           hurry();
+                         },
+                     .granted = [this, number](const SlurmJob& job) { on_granted(number, job); },
+                     .refused = [this, number](Error why) { not_given(number, std::move(why)); },
+                     .left = [this](const std::string& job) { cancel_left(job); }});
 }
 
 void SlurmManager::queued(std::uint32_t number, const std::string& reason) {
@@ -156,7 +157,7 @@ void SlurmManager::queued(std::uint32_t number, const std::string& reason) {
   listener_.on_queued(number, std::move(text));
 }
 
-void SlurmManager::on_granted(std::uint32_t number, SlurmJob job) {
+void SlurmManager::on_granted(std::uint32_t number, const SlurmJob& job) {
   if (book_.knows_job(job.id)) return refuse(number, say::slurm_job_is_not_new(job.id));
   auto& ask = asks_.at(number);
   ask.queued.clear();
@@ -428,10 +429,11 @@ void SlurmManager::settle_returns(const std::string& job, core::ReturnVerdict ve
     if (back.late.contains(job) || back.jobs.erase(job) == 0) continue;
     if (verdict != core::ReturnVerdict::kTaken) back.verdict = verdict;
   }
-  auto ended =
-      std::ranges::stable_partition(returns_, [](const auto& r) { return !r.jobs.empty(); });
-  const std::vector<Return> done(ended.begin(), ended.end());
-  returns_.erase(ended.begin(), ended.end());
+  std::vector<Return> done;
+  std::erase_if(returns_, [&done](const Return& back) {
+    if (back.jobs.empty()) done.push_back(back);
+    return back.jobs.empty();
+  });
   for (const auto& back : done) listener_.on_returned(back.number, back.verdict);
 }
 

@@ -128,7 +128,7 @@ class SlurmManager {
   void ask_for(Wanted wanted);
   [[nodiscard]] SlurmWish wish_of(const Ask& ask) const;
   void allocate(std::uint32_t number);
-  void on_granted(std::uint32_t number, SlurmJob job);
+  void on_granted(std::uint32_t number, const SlurmJob& job);
   void on_end_known(std::uint32_t number, SlurmJob job, const Result<SlurmJob>& closer);
   void not_given(std::uint32_t number, Error why);
   void refuse(std::uint32_t number, Error why);

@@ -96,7 +96,7 @@ class FakeSlurm final : public SlurmControl {
 
   void show(const std::string& job, Then<Result<SlurmJob>> then) override {
     calls.push_back("show " + job);
-    answers_.push_back([this, job, then = std::move(then)] {
+    answers_.emplace_back([this, job, then = std::move(then)] {
       if (const auto error = next_error("show")) return then(*error);
       if (!jobs.contains(job)) return then(Error{ErrorCode::kNotFound, "Invalid job id specified"});
       then(jobs.at(job));
@@ -104,7 +104,7 @@ class FakeSlurm final : public SlurmControl {
   }
   void list(Then<Result<std::vector<SlurmRow>>> then) override {
     calls.emplace_back("list");
-    answers_.push_back([this, then = std::move(then)] {
+    answers_.emplace_back([this, then = std::move(then)] {
       if (const auto error = next_error("list")) return then(*error);
       then(rows());
     });
@@ -169,7 +169,7 @@ class FakeSlurm final : public SlurmControl {
   }
   void order(const std::string& command, const std::string& job, Then<Status> then,
              std::function<void(SlurmJob&)> change) {
-    answers_.push_back([this, command, job, then = std::move(then), change = std::move(change)] {
+    answers_.emplace_back([this, command, job, then = std::move(then), change = std::move(change)] {
       if (const auto error = next_error(command)) return then(*error);
       if (!jobs.contains(job)) return then(Error{ErrorCode::kNotFound, "Invalid job id specified"});
       change(jobs.at(job));

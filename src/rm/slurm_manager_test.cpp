@@ -39,7 +39,7 @@ TEST_F(SlurmManagerTest, TheRestIsAskedForAsTheParentIs) {
   EXPECT_THAT(wish.names, IsEmpty());
   EXPECT_THAT(wish.without, ElementsAre("n1", "n2", "n3", "n4"));
   EXPECT_EQ(wish.cores, 4U);
-  EXPECT_EQ(wish.minutes, 60U) << "as long as the parent lasts";
+  EXPECT_EQ(wish.minutes, 59U) << "as long as the parent lasts";
   EXPECT_EQ(wish.partition, "all");
   EXPECT_EQ(wish.account, "physics");
   EXPECT_EQ(wish.qos, "normal");

@@ -111,10 +111,10 @@ void SlurmManager::look_for_queued(const std::vector<SlurmRow>& rows) {
   for (const auto& [number, ask] : asks_) {
     const bool listed = std::ranges::find(rows, ask.queued, &SlurmRow::id) != rows.end();
     if (ask.queued.empty() || listed) continue;
-    control_.show(ask.queued, [this, number = number, job = ask.queued](const auto& closer) {
-      const auto found = asks_.find(number);
+    control_.show(ask.queued, [this, asked = number, job = ask.queued](const auto& closer) {
+      const auto found = asks_.find(asked);
       if (found == asks_.end() || found->second.queued != job || !shows_end(closer)) return;
-      refuse(number, say::slurm_job_was_lost(job, closer ? closer->state : ""));
+      refuse(asked, say::slurm_job_was_lost(job, closer ? closer->state : ""));
     });
   }
 }

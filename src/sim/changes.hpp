@@ -97,7 +97,7 @@ class Changes {
   void decide(const core::AskForNodes& ask, Chance chance);
   void decide(const core::AskForTime& ask, Chance chance);
   void draw_trouble(const std::vector<std::string>& names);
-  void plan_moves(std::uint32_t ask, std::vector<std::string> names, Chance chance);
+  void plan_moves(std::uint32_t ask, const std::vector<std::string>& names, Chance chance);
   void note_moved(const core::LeaseMoved& moved);
   void note_lease(const core::NodesGranted& granted);
   void take_back(const core::ReturnNodes& order);

@@ -144,7 +144,7 @@ void Changes::decide(const core::AskForNodes& ask, Chance chance) {
   world_.schedule().after(chance.between(1, kAnswerUs), what,
                           [this, granted] { world_.post_to_head(granted); });
   const bool moves = moody && world_.head().elastic().enabled() && chance.percent(kMovePercent);
-  if (moves) plan_moves(ask.ask, std::move(names), chance);
+  if (moves) plan_moves(ask.ask, names, chance);
 }
 
 // Who asked is not told to a resource manager: the one that is to go wrong is drawn here.
@@ -161,7 +161,7 @@ void Changes::draw_trouble(const std::vector<std::string>& names) {
 // ---- time ----
 
 // Later, earlier, or no limit any more.
-void Changes::plan_moves(std::uint32_t ask, std::vector<std::string> names, Chance chance) {
+void Changes::plan_moves(std::uint32_t ask, const std::vector<std::string>& names, Chance chance) {
   const What what{What::Kind::kClient, kHeadHost, kFirstMove + ask};
   for (std::uint64_t moves = chance.between(1, 3); moves > 0; --moves) {
     core::LeaseMoved moved{names, 0, 0};

@@ -94,6 +94,9 @@ def test_a_grow_with_a_node_where_no_daemon_starts_is_undone(slurm, spoilt, tria
     one = trial(2, options=("--no-kill", "-w", "node[1-2]"), prtemca=settings)
     before = one.dvm.daemon_pids()
     spoilt("node4", kind)
+    if kind == "program":
+        wait_until(lambda: {slurm.node_states()[name] for name in ("node3", "node4")} == {"idle"}, limit_s=30,
+                   what="nobody else has the nodes any more")
     said, _ = one.grow("--host", "node3,node4", status=UNDONE, within_s=TOLD_WITHIN_S[kind] + MARGIN_S)
     left = left_on(one.dvm, ["node3"])
     assert not left, f"told, and still there: {left}"
