@@ -393,8 +393,9 @@ def test_a_job_adds_hosts_and_starts_those_that_are_idle(slurm, make_slurm_dvm, 
     ran = dvm.tool("prun", "--activate", first[2], "-n", 1, "--host", first[2], "hostname")
     assert (ran.returncode, ran.stdout) == (0, f"{first[2]}\n"), ran.stderr
     assert nodes(dvm) == first and not asked_for(dvm)
-    ran = dvm.tool("prun", "--add-host", "node9", "-n", 1, "--host", "node9", "hostname")
-    assert (ran.returncode, ran.stdout) == (0, "node9\n"), ran.stderr
-    assert_shares(dvm, first, ["node9"])
-    refused = dvm.tool("prun", "--activate", "node8", "true")
-    assert refused.returncode != 0 and "'node8' is no node of the DVM's Slurm jobs" in refused.stderr, refused.stderr
+    added, stranger = [name for name in slurm.names() if name not in first][:2]
+    ran = dvm.tool("prun", "--add-host", added, "-n", 1, "--host", added, "hostname")
+    assert (ran.returncode, ran.stdout) == (0, f"{added}\n"), ran.stderr
+    assert_shares(dvm, first, [added])
+    refused = dvm.tool("prun", "--activate", stranger, "true")
+    assert refused.returncode != 0 and f"'{stranger}' is no node of the DVM's Slurm jobs" in refused.stderr, refused.stderr
