@@ -69,7 +69,7 @@ class Leased : public ::testing::Test {
 };
 
 TEST_F(Leased, TimeLeftIsThatOfTheFirstToGo) {
-  const auto left_of_nodes = [this](std::set<Rank> nodes) {
+  const auto left_of_nodes = [this](const std::set<Rank>& nodes) {
     return rig.head.elastic().time_left_ms(nodes);
   };
   EXPECT_EQ(left_of_nodes({Rank(1)}), std::nullopt);
