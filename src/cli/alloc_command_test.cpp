@@ -140,7 +140,7 @@ TEST_F(AllocCommand, ALeaseThatIsCutShortIsExplained) {
   cut.mutable_change_begun()->mutable_cut()->set_manager("pool");
   EXPECT_EQ(run({"tide", "alloc", "extend", "--alloc", "a1", "--time", "1h"}, {cut}).out,
             "the lease of allocation a1 is prolonged: it ends in 15 min; 1 h was asked for, and "
-            "resource manager pool grants 10 min at a time at most\n");
+            "resource manager pool grants 10 min at most\n");
 }
 
 TEST_F(AllocCommand, ReleaseIsByIdByNameByNodesOrByNumber) {

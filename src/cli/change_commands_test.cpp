@@ -163,12 +163,12 @@ TEST_F(ChangeCommands, ALeaseThatIsCutShortIsExplained) {
   EXPECT_EQ(outcome.out,
             "growing by 1 node: v3 (allocation a1)\n"
             "for 10 min, then they go back; 1 h was asked for, and resource manager pool grants 10 "
-            "min at a time at most\n");
+            "min at most\n");
   const Outcome longer =
       run({"tide", "grow", "--extend", "a1", "--time", "1h"}, {cut(begun({"v3"}, true), 900'000)});
   EXPECT_EQ(longer.out,
             "the lease of allocation a1 is prolonged: it ends in 15 min; 1 h was asked for, and "
-            "resource manager pool grants 10 min at a time at most\n");
+            "resource manager pool grants 10 min at most\n");
   const Outcome json = run({"tide", "grow", "--count", "1", "--time", "1h", "--json"},
                            {cut(begun({"v3"}), 600'000)});
   EXPECT_THAT(json.out, HasSubstr("\"lease_cut_by\": \"pool\""));

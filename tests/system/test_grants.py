@@ -20,7 +20,7 @@ class Place(Dvm):
     each job, beta has three."""
 
     def __init__(self, agent):
-        super().__init__(nodes=1, env={"PRTE_MCA_plm_ssh_agent": str(agent)})
+        super().__init__(nodes=1, env={"PRTE_MCA_plm": "ssh", "PRTE_MCA_plm_ssh_agent": str(agent)})
 
     def file(self, name, text):
         (self.tmpdir / name).write_text(text)

@@ -88,7 +88,7 @@ def test_the_pool_has_a_limit_of_its_own(elastic):
     done(dvm, "grow", "--count", "1")
     lease = lease_of(dvm)
     assert 0 < lease["left_ms"] <= 600_000 and lease["warn_ms"] == 30_000, lease
-    cut = "; 1 h 30 min was asked for, and resource manager pool grants 10 min at a time at most\n"
+    cut = "; 1 h 30 min was asked for, and resource manager pool grants 10 min at most\n"
     said = done(dvm, "grow", "--count", "1", "--time", "90m")
     assert said.stdout.startswith("growing by 1 node: v3 (allocation a2)\nfor 10 min, then they go back" + cut), said.stdout
     pushed = tide(dvm, "pool", "push", "--count", "1")
