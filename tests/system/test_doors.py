@@ -333,13 +333,13 @@ def texts_of_files(dvm):
             yield str(path), path.read_bytes()
 
 
-@pytest.mark.noasan("a library is preloaded")
 def has_only_its_streams(pid):
     """A program that has just begun has files of its own open for a moment: its language, say."""
     links = {os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")}
     return all(link.startswith("pipe:") or link == "/dev/null" for link in links)
 
 
+@pytest.mark.noasan("a library is preloaded")
 def test_the_key_is_nowhere_to_be_read(known_dvm):
     """It is in memory, which shows that the search would find it; and the daemons have it, or they would not be up."""
     dvm = known_dvm
