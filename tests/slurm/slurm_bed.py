@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bed import COMMAND_LIMIT_S, Bed
 from dvm import wait_until
-from shims import Shims
+from slurm_shims import Shims
 
 CONTROLLER_NODE = "node1"
 JOB_STATE = "slurm/state/job_state"

@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -ESB
-"""Copied by shims.py under the name of a command of Slurm; see there."""
+"""Copied by slurm_shims.py under the name of a command of Slurm; see there."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 FOLDER = Path(os.path.abspath(__file__)).parent
 sys.path.insert(0, str(FOLDER))
 
-from shims import locked_plan  # noqa: E402
+from slurm_shims import locked_plan  # noqa: E402
 
 REAL = Path("/usr/bin")
 

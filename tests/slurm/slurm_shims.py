@@ -39,7 +39,7 @@ class Shims:
         for name in COMMANDS:
             shutil.copy(PROGRAM, self.folder / name)
             (self.folder / name).chmod(0o755)
-        shutil.copy(__file__, self.folder / "shims.py")
+        shutil.copy(__file__, self.folder / "slurm_shims.py")
 
     def set(self, command, *, delay_s=0, say="", complain="", exit=None, hang=None, matching="", times=None):
         """From now on the command waits, writes these words to its outputs, and then: ends with the status `exit`; or
