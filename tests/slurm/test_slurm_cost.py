@@ -22,7 +22,7 @@ MINUTE_S = 60 / SHORTER
 QUIET_S = 0.5
 
 # So many requests at most, on any number of nodes.
-BOUNDS = {"start": 8, "grow": 8, "release of a whole job": 3, "release of a part": 4, "more time": 6,
+BOUNDS = {"start": 10, "grow": 8, "release of a whole job": 3, "release of a part": 4, "more time": 6,
           "pending, taken back": 5, "end": 3, "first minute after a change": 15, "idle minute": 5}
 BY_CHANCE = 1  # a step is ended, or has ended by itself
 
