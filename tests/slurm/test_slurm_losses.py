@@ -13,7 +13,6 @@ from dvm import BIN, wait_until
 from growing import UNDONE
 from swarm_dvm import FAST, MARGIN_S, SILENCE_S, everywhere
 from swarm_growing import ask_as_a_tool, left_on
-from test_pmix import info
 from test_swarm_faults import check_gone
 from trials import ReadyDvm, trial  # noqa: F401
 
@@ -111,7 +110,6 @@ def test_a_grow_with_a_node_where_no_daemon_starts_is_undone(slurm, spoilt, tria
 def test_a_program_is_told_the_cause(slurm, spoilt, trial):
     one = trial(2, options=("--no-kill", "-w", "node[1-2]"), prtemca=PROMPT_START)
     spoilt("node4", "program")
-    wait_until(lambda: info(one.dvm)["uri"], what="tools find the DVM")
     asker = ask_as_a_tool(one.dvm)
     assert asker.ask("more", "new", "list=node3,node4", "req=mine")[0] == SUCCESS
     code, facts = asker.event()
