@@ -133,7 +133,7 @@ def main():
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     logs = ROOT / "build" / "test-logs"
     logs.mkdir(parents=True, exist_ok=True)
-    context = Context(ROOT, logs, Builds(ROOT, logs, say), chosen.preset, chosen.long, say=say)
+    context = Context(ROOT, logs, Builds(ROOT, logs, say, patient=chosen.long or bool(chosen.names)), chosen.preset, chosen.long, say=say)
     known = by_name()
     if chosen.list:
         return list_tests(context, chosen.names) if chosen.names else list_suites()

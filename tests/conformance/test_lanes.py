@@ -10,9 +10,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from tide_test.junit import PASSED, Case  # noqa: E402
+from tide_test import build  # noqa: E402
+from tide_test.junit import FAILED, PASSED, SKIPPED, Case  # noqa: E402
 from tide_test.lanes import Lanes  # noqa: E402
-from tide_test.process import run_logged  # noqa: E402
+from tide_test.process import Outcome, run_logged  # noqa: E402
 
 LIMIT_S = 30
 
@@ -62,3 +63,17 @@ def test_what_a_part_started_ends_when_another_breaks(tmp_path):
 
 def wait_for(path):
     subprocess.run(["timeout", str(LIMIT_S), "sh", "-c", f"until [ -e {path} ]; do sleep 0.01; done"], check=True)
+
+
+# ---- builds that take too long ----
+
+@pytest.mark.parametrize("patient, outcome", [(False, SKIPPED), (True, FAILED)])
+def test_a_build_with_sanitizers_is_put_off_where_all_suites_wait_for_it(tmp_path, monkeypatch, patient, outcome):
+    def cut_off(argv, log, limit_s, **_):
+        Path(log).write_text("[3/500] Building\n")
+        return Outcome(0 if argv[0] == "cmake" else -15, argv[0] != "cmake", limit_s)
+
+    monkeypatch.setattr(build, "run_logged", cut_off)
+    case = build.Builds(tmp_path, tmp_path, lambda *_: None, patient=patient).ensure("asan")
+    assert case.outcome == outcome and ("goes on there" in case.text) == (not patient)
+    assert build.Builds(tmp_path, tmp_path, lambda *_: None, patient=patient).ensure("release").outcome == FAILED
