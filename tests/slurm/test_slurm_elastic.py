@@ -383,6 +383,10 @@ def test_the_end_of_the_job_of_the_start_is_the_end_of_all(slurm, take, make_slu
 
 # ---- jobs that bring nodes along ----
 
+def idle_beside(bed, names):
+    return [name for name, state in bed.node_states().items() if state == "idle" and name not in names]
+
+
 # row:E17 row:E18 row:R21
 @pytest.mark.parametrize("mode", ["elastic", "not"])
 def test_a_job_adds_hosts_and_starts_those_that_are_idle(slurm, make_slurm_dvm, mode):
@@ -393,7 +397,8 @@ def test_a_job_adds_hosts_and_starts_those_that_are_idle(slurm, make_slurm_dvm, 
     ran = dvm.tool("prun", "--activate", first[2], "-n", 1, "--host", first[2], "hostname")
     assert (ran.returncode, ran.stdout) == (0, f"{first[2]}\n"), ran.stderr
     assert nodes(dvm) == first and not asked_for(dvm)
-    added, stranger = [name for name in slurm.names() if name not in first][:2]
+    wait_until(lambda: len(idle_beside(slurm, first)) > 1, limit_s=30, what="other nodes are free")
+    added, stranger = idle_beside(slurm, first)[:2]
     ran = dvm.tool("prun", "--add-host", added, "-n", 1, "--host", added, "hostname")
     assert (ran.returncode, ran.stdout) == (0, f"{added}\n"), ran.stderr
     assert_shares(dvm, first, [added])
