@@ -13,7 +13,9 @@ from tide_test.process import run_logged, tail
 FOLDER = "tests/swarm"
 FAULTS = [f"{FOLDER}/test_swarm_faults.py", f"{FOLDER}/test_swarm_storm.py"]
 SLURM_FOLDER = "tests/slurm"
-SLURM_BED_TESTS = f"{SLURM_FOLDER}/test_slurm_testbed.py"
+# What runs one after the other, on beds of its own; what is new goes with the first.
+SLURM_LANES = {"bed": ("testbed", "start", "examples"), "faults": ("faults", "outage"), "elastic": ("elastic", "time"),
+               "losses": ("losses", "cost")}
 # (minutes, faults, nodes) of the soak, and what its starts, ends and a stuck job may take beside
 SOAK, SOAK_LONG, SOAK_MARGIN_S = (0.5, 4, 10), (10, 20, 16), 240
 
@@ -21,11 +23,13 @@ SOAK, SOAK_LONG, SOAK_MARGIN_S = (0.5, 4, 10), (10, 20, 16), 240
 class OnBeds:
     """Runs tests of one folder; what tests that fail leave behind is kept below the logs, in a folder of this name."""
 
+    at_once = 2
+
     def __init__(self, context, name, limit_s):
         self._context, self._limit_s = context, limit_s
         self._kept = context.logs / name
         shutil.rmtree(self._kept, ignore_errors=True)
-        self._lanes = Lanes(self._kept, at_once=2)
+        self._lanes = Lanes(self._kept, at_once=self.at_once)
 
     def _environment(self, scratch):
         seed = {"TIDE_SEED": os.environ["TIDE_SEED"]} if os.environ.get("TIDE_SEED") else {}
@@ -36,13 +40,19 @@ class OnBeds:
 
 
 class Slurm(OnBeds):
-    """One lane for what shows the testbed, one for all others."""
+    """They mostly wait for Slurm, so all lanes run at once."""
+
+    at_once = len(SLURM_LANES)
 
     def run(self, log):
-        files = sorted((self._context.root / SLURM_FOLDER).glob("test_*.py"))
-        others = [name for path in files if (name := f"{SLURM_FOLDER}/{path.name}") != SLURM_BED_TESTS]
-        parts = [("bed", [SLURM_BED_TESTS]), ("others", others)]
-        return self._lanes.run([(name, partial(self._tests, paths)) for name, paths in parts if paths], log)
+        lanes = {name: [] for name in SLURM_LANES}
+        for path in sorted((self._context.root / SLURM_FOLDER).glob("test_slurm_*.py")):
+            lanes[slurm_lane_of(path.stem.removeprefix("test_slurm_"))].append(f"{SLURM_FOLDER}/{path.name}")
+        return self._lanes.run([(name, partial(self._tests, paths)) for name, paths in lanes.items()], log)
+
+
+def slurm_lane_of(topic):
+    return next((lane for lane, topics in SLURM_LANES.items() if topic in topics), next(iter(SLURM_LANES)))
 
 
 class Swarm(OnBeds):

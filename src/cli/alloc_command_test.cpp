@@ -202,6 +202,7 @@ TEST_F(AllocCommand, SenselessOnesAskNobody) {
   refused({"new", "--count", "1", "--target", ""}, "the value of --target is empty");
   refused({"new", "--count", "1", "--time", "soon"}, "is no time");
   refused({"new", "--count", "1", "--warn", "0"}, "is no time");
+  refused({"new", "--count", "1", "--time", "5m", "--warn", "300"}, "try: a time shorter than 5m");
   refused({"extend", "--count", "1"}, "which allocation is to be extended");
   refused({"extend", "--alloc", "a1"}, "neither more nodes nor more time");
   refused({"extend", "--alloc", "a1", "--count", "1", "--time", "5m"},

@@ -151,6 +151,16 @@ TEST_F(ChangeCommands, ATimeGoesWithTheRequestAndTheLeaseIsTold) {
   EXPECT_EQ(longer.out, "the lease of allocation a1 is prolonged: it ends in 10 min\n");
 }
 
+TEST_F(ChangeCommands, AWarningBeforeTheLeaseAsksNobody) {
+  const auto refused = run_alone({"tide", "grow", "--count", "1", "--time", "5m", "--warn", "5m"});
+  EXPECT_EQ(refused.status, kExitUsage);
+  EXPECT_THAT(refused.err, HasSubstr("--warn 5m: a warning so long before the end of a lease of 5m "
+                                     "would come before the nodes"));
+  const auto longer = run({"tide", "grow", "--extend", "a1", "--time", "1m", "--warn", "5m"},
+                          {begun({"v3"}, true)});
+  EXPECT_EQ(longer.status, kExitSuccess) << "it comes on top of what is left";
+}
+
 TEST_F(ChangeCommands, ALeaseThatIsCutShortIsExplained) {
   const auto cut = [](wire::ClientReply reply, std::uint64_t lease_ms) {
     reply.mutable_change_begun()->set_lease_ms(lease_ms);

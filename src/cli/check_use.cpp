@@ -64,6 +64,23 @@ Status check_number(const CommandLine& line, Option option, std::string_view wha
   return number ? ok_status() : Status(number.error());
 }
 
+bool extends(const CommandLine& line) {
+  if (line.command != Command::kAlloc) return line.has(Option::kExtend);
+  const auto word = alloc_word(line);
+  return word && *word == AllocWord::kExtend;
+}
+
+// Of an extension the time is what comes on top of what is left.
+Status check_warning(const CommandLine& line) {
+  const GivenOption* lease = line.find(Option::kLeaseTime);
+  const GivenOption* warning = line.find(Option::kLeaseWarn);
+  if (lease == nullptr || warning == nullptr || extends(line)) return ok_status();
+  const auto lease_ms = *parse_timeout_ms(lease->value, lease->spelling);
+  const auto warning_ms = *parse_timeout_ms(warning->value, warning->spelling);
+  if (warning_ms < lease_ms) return ok_status();
+  return say::warning_before_the_lease(warning->spelling, warning->value, lease->value);
+}
+
 Status check_times(const CommandLine& line) {
   for (const Option option :
        {Option::kPoolLease, Option::kPoolWarn, Option::kLeaseTime, Option::kLeaseWarn}) {
@@ -73,7 +90,7 @@ Status check_times(const CommandLine& line) {
     if (!time_ms) return time_ms.error();
     if (*time_ms == 0) return say::not_a_time(given->spelling, given->value);
   }
-  return ok_status();
+  return check_warning(line);
 }
 
 Status check_values(const CommandLine& line) {

@@ -140,9 +140,10 @@ constexpr std::array kCommands = {
     CommandText{
         Command::kShrink, "shrink", "release nodes of an elastic DVM",
         "--count N | --host LIST | --alloc ID [--wait] [option…]",
-        "Ends what runs on these nodes, then their daemons, and gives them back to the pool.\n"
-        "--count takes those first that nobody uses. Says what has begun and comes back; with\n"
-        "--wait when the nodes are gone. Exit status as that of tide grow.\n",
+        "Ends what runs on these nodes, then their daemons, and gives them back to the pool, or\n"
+        "to Slurm. --count takes those first that nobody uses. Says what has begun and comes "
+        "back;\n"
+        "with --wait when the nodes are gone. Exit status as that of tide grow.\n",
         "  $ --count 2\n"
         "  $ --host v3,v4 --wait\n"
         "  $ --alloc a1 --wait --json\n"},
@@ -157,13 +158,13 @@ constexpr std::array kCommands = {
     CommandText{
         Command::kAlloc, "alloc", "reserve nodes, and see what is reserved",
         "new|extend|release|list|cancel NAME [option…]",
-        "new asks for an allocation: nodes of the pool, or nodes that the DVM has, which are\n"
-        "reserved for you, so that only jobs that are aimed at it run there (tide run --target),\n"
-        "or shared by all. It stays until it is released, its --time is over or the DVM ends.\n"
-        "extend gives it more nodes, or more time, or other terms. release ends it, or lets\n"
-        "single nodes go. list shows all there are. cancel takes back a request, by its\n"
-        "--request-id, that is not granted yet. Exit status as that of tide grow (--help\n"
-        "reservations).\n",
+        "new asks for an allocation: nodes of the pool (in a Slurm job: of Slurm), or nodes that\n"
+        "the DVM has, which are reserved for you, so that only jobs that are aimed at it run\n"
+        "there (tide run --target), or shared by all. It stays until it is released, its --time\n"
+        "is over or the DVM ends. extend gives it more nodes, or more time, or other terms.\n"
+        "release ends it, or lets single nodes go. list shows all there are. cancel takes back a\n"
+        "request, by its --request-id, that is not granted yet. Exit status as that of tide grow\n"
+        "(--help reservations).\n",
         "  $ new --count 2 --wait\n"
         "  $ new --host v1,v2 --request-id ensemble\n"
         "  $ new --count 4 --time 30m --warn 5m --inherit none\n"
@@ -243,7 +244,7 @@ constexpr std::array kTopics = {
         "the job is mapped; then they belong to the DVM, and stay there for all jobs.\n\n"
         "  --add-host node7,node8:4   these hosts, written as for --host, or nodes of the pool\n"
         "  --add-hostfile FILE        those of a file\n"
-        "  --activate v3,v4           these nodes of the pool\n"
+        "  --activate v3,v4           these nodes of the pool; in a Slurm job: of Slurm\n"
         "  --activate +n2             the first two of it that are free\n"
         "  --activate +all            all that are free, if there are any\n"
         "  --activate file=FILE       those of a file, which the pool has\n\n"
@@ -254,7 +255,7 @@ constexpr std::array kTopics = {
     Topic{"reservations",
           "A reservation is a set of nodes that only jobs see which are aimed at it. All other\n"
           "nodes are the default session, where jobs run that say nothing.\n\n"
-          "  tide alloc new --count 2      nodes of the pool; answers with an id, such as a1\n"
+          "  tide alloc new --count 2      nodes of the pool, or of Slurm; answers with an id: a1\n"
           "  tide alloc new --host v1,v2   nodes that the DVM has\n"
           "  --target a1                   a job on the nodes of a1 and no others\n"
           "  --target a1,a2                on those of both\n"

@@ -144,6 +144,10 @@ void HeadProgram::start_dvm() {
 
 void HeadProgram::tell_where_nodes_come_from() {
   const auto& grant = setup_.options.grant;
+  if (const auto& aside = setup_.options.job_aside) {
+    const auto nodes = setup_.options.nodes;
+    reports_.progress({say::nodes_beside_job(nodes, aside->manager, aside->job), false});
+  }
   if (!grant) return;
   std::uint64_t slots = 0;
   for (const auto& host : setup_.options.hosts) slots += host.slots;

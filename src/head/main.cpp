@@ -313,6 +313,9 @@ int main(int argc, char** argv) {
   parsed->options.elastic = params->get_bool("prte_elastic_mode");
   auto grant = granted_nodes(parsed->options, *params);
   if (!grant) return fail(grant.error().message);
+  if (parsed->options.gave_nodes) {
+    parsed->options.job_aside = rm::find_job_around(params->get_string("ras"), surroundings());
+  }
   if (const auto chosen = choose_nodes(parsed->options, std::move(*grant)); !chosen) {
     return fail(say::usage(program_name, chosen.error().message), 2);
   }

@@ -11,6 +11,7 @@
 
 #include "base/run_directory.hpp"
 #include "base/text.hpp"
+#include "say/campaigns.hpp"
 #include "say/checking.hpp"
 #include "say/command_line.hpp"
 #include "say/granting.hpp"
@@ -357,6 +358,10 @@ Status check_pool(const HeadOptions& options) {
     return say::pool_in_a_job(given, options.grant->manager, options.grant->job);
   }
   if (!options.elastic) return say::pool_without_elastic(given);
+  if (options.pool_lease_ms > 0 && options.pool_warn_ms >= options.pool_lease_ms) {
+    return say::warning_before_the_lease("--pool-warn", human_duration_ms(options.pool_warn_ms),
+                                         human_duration_ms(options.pool_lease_ms));
+  }
   if (options.pool_nodes > 0 && !options.hosts.empty()) {
     return say::pool_of_virtual_nodes_and_hosts();
   }

@@ -16,13 +16,14 @@
 namespace tide::head {
 
 struct HeadOptions {
-  std::uint32_t nodes = 1;         // virtual ones of this machine, where no hosts are named
-  bool gave_nodes = false;         // they are wanted, whatever a scheduler has granted
-  rm::HostArguments named;         // where to find the names of hosts
-  std::vector<rm::Host> hosts;     // found there: of this machine and others
-  std::optional<rm::Grant> grant;  // what they are chosen from, all of it
-  bool elastic = false;            // it can grow and shrink while it runs
-  std::uint32_t pool_nodes = 0;    // virtual ones more, to be had later
+  std::uint32_t nodes = 1;                 // virtual ones of this machine, where no hosts are named
+  bool gave_nodes = false;                 // they are wanted, whatever a scheduler has granted
+  rm::HostArguments named;                 // where to find the names of hosts
+  std::vector<rm::Host> hosts;             // found there: of this machine and others
+  std::optional<rm::Grant> grant;          // what they are chosen from, all of it
+  std::optional<rm::JobAround> job_aside;  // its nodes are not used, as `gave_nodes` says
+  bool elastic = false;                    // it can grow and shrink while it runs
+  std::uint32_t pool_nodes = 0;            // virtual ones more, to be had later
   std::vector<std::string> pool_hostfiles;  // where hosts that are to be had later are named
   std::vector<rm::Host> pool_hosts;         // found there
   std::uint32_t pool_lease_ms = 0;          // what comes from there may stay so long; 0: no limit

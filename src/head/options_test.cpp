@@ -206,6 +206,8 @@ TEST(HeadOptions, APoolGoesWithAnElasticDvmOfItsKind) {
   using ::testing::HasSubstr;
   EXPECT_EQ(trouble({"--nodes", "2", "--pool", "6"}, true), "");
   EXPECT_EQ(trouble({"--host", "a", "--pool-hostfile", file.c_str()}, true), "");
+  EXPECT_THAT(trouble({"--pool", "6", "--pool-lease", "5m", "--pool-warn", "6m"}, true),
+              HasSubstr("would come before the nodes"));
   EXPECT_THAT(trouble({"--pool", "6"}, false), HasSubstr("try: --elastic"));
   EXPECT_THAT(trouble({"--host", "a", "--pool-hostfile", file.c_str()}, false),
               HasSubstr("--pool-hostfile is for a DVM that grows"));

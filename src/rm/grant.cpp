@@ -68,6 +68,13 @@ Result<std::optional<Grant>> read(const Reader& reader, const Surroundings& surr
   return std::optional(Grant{std::string(manager), job, std::move(nodes->hosts), nodes->source});
 }
 
+const Reader* innermost(const Surroundings& surroundings) {
+  const auto* const found = std::ranges::find_if(kReaders, [&surroundings](const auto& reader) {
+    return missing(reader, surroundings).empty();
+  });
+  return found == kReaders.end() ? nullptr : found;
+}
+
 }  // namespace
 
 std::optional<std::string> variable(const Surroundings& surroundings, std::string_view name) {
@@ -87,15 +94,25 @@ Result<GrantedFile> file_in(const Surroundings& surroundings, std::string_view n
 Result<std::optional<Grant>> find_grant(std::string_view wanted, const Surroundings& surroundings) {
   if (wanted == "none") return std::optional<Grant>();
   if (wanted == "auto") {
-    const auto* const found = std::ranges::find_if(kReaders, [&surroundings](const auto& reader) {
-      return missing(reader, surroundings).empty();
-    });
-    return found == kReaders.end() ? std::optional<Grant>() : read(*found, surroundings);
+    const auto* const found = innermost(surroundings);
+    return found == nullptr ? std::optional<Grant>() : read(*found, surroundings);
   }
   const auto* const named = std::ranges::find(kReaders, wanted, &Reader::manager);
   TIDE_CHECK(named != kReaders.end());
   const auto gap = missing(*named, surroundings);
   return gap.empty() ? read(*named, surroundings) : say::not_in_a_job(wanted, gap);
+}
+
+std::optional<JobAround> find_job_around(std::string_view wanted,
+                                         const Surroundings& surroundings) {
+  if (wanted == "none") return std::nullopt;
+  const auto* const found = wanted == "auto"
+                                ? innermost(surroundings)
+                                : std::ranges::find(kReaders, wanted, &Reader::manager);
+  if (found == nullptr || !missing(*found, surroundings).empty()) return std::nullopt;
+  auto job = first_of(surroundings, found->ids).value_or("");
+  if (!is_job_id(job)) return std::nullopt;
+  return JobAround{std::string(found->manager), std::move(job)};
 }
 
 }  // namespace tide::rm

@@ -36,4 +36,13 @@ struct Surroundings {
 // or an error that says what is missing. Names of hosts are fit to be handed to a command.
 Result<std::optional<Grant>> find_grant(std::string_view wanted, const Surroundings& surroundings);
 
+// That job alone, for who does without its nodes; nothing, too, where it can't be told.
+struct JobAround {
+  std::string manager;
+  std::string job;
+
+  bool operator==(const JobAround&) const = default;
+};
+std::optional<JobAround> find_job_around(std::string_view wanted, const Surroundings& surroundings);
+
 }  // namespace tide::rm

@@ -24,26 +24,34 @@ struct World {
   std::map<std::string, std::string> commands = {};
 };
 
+Surroundings surroundings_of(const World& world) {
+  return {.variable = [&world](std::string_view name) -> std::optional<std::string> {
+            const auto found = world.variables.find(name);
+            if (found == world.variables.end()) return std::nullopt;
+            return found->second;
+          },
+          .file = [&world](const std::string& path) -> Result<std::string> {
+            const auto found = world.files.find(path);
+            if (found == world.files.end()) return say::grant_file_not_readable(path, ENOENT);
+            return found->second;
+          },
+          .command = [&world](std::span<const std::string> argv) -> Result<std::string> {
+            const auto found = world.commands.find(quote_argv(argv));
+            if (found == world.commands.end()) {
+              return Error{ErrorCode::kNotFound, "there is no flux"};
+            }
+            return found->second;
+          }};
+}
+
 Result<std::optional<Grant>> grant_in(const World& world, std::string_view wanted = "auto") {
-  const Surroundings surroundings{
-      .variable = [&world](std::string_view name) -> std::optional<std::string> {
-        const auto found = world.variables.find(name);
-        if (found == world.variables.end()) return std::nullopt;
-        return found->second;
-      },
-      .file = [&world](const std::string& path) -> Result<std::string> {
-        const auto found = world.files.find(path);
-        if (found == world.files.end()) return say::grant_file_not_readable(path, ENOENT);
-        return found->second;
-      },
-      .command = [&world](std::span<const std::string> argv) -> Result<std::string> {
-        const auto found = world.commands.find(quote_argv(argv));
-        if (found == world.commands.end()) {
-          return Error{ErrorCode::kNotFound, "there is no flux"};
-        }
-        return found->second;
-      }};
-  return find_grant(wanted, surroundings);
+  return find_grant(wanted, surroundings_of(world));
+}
+
+// "slurm 17"
+std::string around(const World& world, std::string_view wanted = "auto") {
+  const auto found = find_job_around(wanted, surroundings_of(world));
+  return found ? found->manager + " " + found->job : "none";
 }
 
 // "slurm 17 SLURM_JOB_NODELIST", "node1:4", …
@@ -96,6 +104,16 @@ TEST(Grant, NobodyAroundIsNone) {
 TEST(Grant, NoneLeavesTheJobAside) {
   EXPECT_THAT(found_in(slurm("node[1-4]", "4(x4)"), "none"), ElementsAre("none"));
   EXPECT_THAT(found_in(slurm("node[", "?"), "none"), ElementsAre("none"));
+}
+
+TEST(Grant, AJobIsAroundWhateverItsNodesAre) {
+  const auto in_slurm = slurm("node[", "?");
+  EXPECT_EQ(around(in_slurm), "slurm 17");
+  EXPECT_EQ(around(in_slurm, "slurm"), "slurm 17");
+  EXPECT_EQ(around(in_slurm, "pbs"), "none");
+  EXPECT_EQ(around(in_slurm, "none"), "none");
+  EXPECT_EQ(around({}), "none");
+  EXPECT_EQ(around({.variables = {{"SLURM_JOB_ID", "--yes"}}}), "none") << "no id to show anybody";
 }
 
 TEST(Grant, OfSlurmHasTheCoresAsSlots) {

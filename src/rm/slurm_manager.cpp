@@ -20,6 +20,7 @@ constexpr std::uint32_t kFirstRetryMs = 5'000;
 constexpr std::uint32_t kLastRetryMs = 60'000;
 constexpr std::uint32_t kMostCancels = 20;
 constexpr std::uint32_t kLastTriesMs = 2'000;  // between them, when the DVM ends
+constexpr std::uint32_t kSlowEndMs = 5'000;    // after that people are told why it takes so long
 
 std::uint32_t minutes_for(std::uint64_t time_ms) {
   return static_cast<std::uint32_t>((time_ms + kMinuteMs - 1) / kMinuteMs);
@@ -471,6 +472,10 @@ void SlurmManager::finish(std::function<void(bool)> then) {
   asks_.clear();
   holds_.clear();
   for (const auto& job : std::exchange(unheld_, {})) left_.try_emplace(job, 0);
+  clock_.after(kSlowEndMs, [this] {
+    const auto more_ms = settings_.settle_ms - std::min(kSlowEndMs, settings_.settle_ms);
+    if (finished_) listener_.on_note(say::slurm_is_waited_for(more_ms));
+  });
   give_back_the_rest();
 }
 

@@ -174,6 +174,8 @@ class SlurmManager {
   void learn(const SlurmJob& job);
   void tell(const std::string& job, SlurmBook::News news);
   void lease_moved(const std::string& job, std::vector<std::string> nodes);
+  void bound_children_anew(std::optional<std::uint64_t> before_s,
+                           std::optional<std::uint64_t> now_s);
   void on_over(const std::string& job);
   void over(const std::string& job, const std::string& state);
   void lost(const std::string& job, const std::string& state);

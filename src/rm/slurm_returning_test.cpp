@@ -395,7 +395,11 @@ TEST_F(SlurmManagerTest, WhatTakesTooLongAtTheEndIsTold) {
   with_child({"n5"});
   std::optional<bool> all;
   manager().finish([&all](bool given_back) { all = given_back; });
-  now_ms_ += 90'000;
+  pass(4'900);
+  EXPECT_THAT(notes_.take(), IsEmpty());
+  pass(85'100);
+  EXPECT_THAT(notes_.take(), ElementsAre("note: the DVM ends when Slurm has taken its nodes back, "
+                                         "or in 1 min 25 s"));
   slurm_.settled(false);
   EXPECT_EQ(all, false);
 }

@@ -144,8 +144,21 @@ void SlurmManager::look_closer(const std::string& job) {
 
 void SlurmManager::learn(const SlurmJob& job) {
   if (!book_.knows_job(job.id) || book_.is_busy(job.id)) return;
-  if (job.id == book_.parent()) know_parent(job);
+  const auto before = book_.ends_s(job.id);
+  const bool is_parent = job.id == book_.parent();
+  if (is_parent) know_parent(job);
   tell(job.id, book_.update(job, true));
+  if (is_parent && before != job.ends_s) bound_children_anew(before, job.ends_s);
+}
+
+// Those that Slurm would let last longer than the parent did, or does now.
+void SlurmManager::bound_children_anew(std::optional<std::uint64_t> before_s,
+                                       std::optional<std::uint64_t> now_s) {
+  const auto limit_s = std::min(before_s.value_or(UINT64_MAX), now_s.value_or(UINT64_MAX));
+  for (const auto& child : book_.children()) {
+    const bool outlasts = book_.ends_s(child).value_or(UINT64_MAX) > limit_s;
+    if (outlasts && !book_.is_busy(child)) lease_moved(child, book_.used_of(child));
+  }
 }
 
 void SlurmManager::tell(const std::string& job, SlurmBook::News news) {

@@ -391,6 +391,21 @@ TEST_F(SlurmManagerTest, TheLimitOfTheParentIsThatOfItsNodes) {
   EXPECT_EQ(manager().parent_left_ms(), 4'195'000U);
 }
 
+TEST_F(SlurmManagerTest, WhoMayStayAsLongAsTheParentIsToldOfItsNewLimit) {
+  with_child({"n5"}, kStartS + 600);
+  slurm_.jobs["18"].ends_s = kEndS + 600;
+  look();
+  EXPECT_THAT(notes_.take(), ElementsAre(StartsWith("moved n5 to 3")));
+  slurm_.jobs["17"].ends_s = kEndS + 1'200;
+  look();
+  EXPECT_THAT(notes_.take(),
+              ElementsAre(StartsWith("moved n1 n2 to 4"), StartsWith("moved n5 to 4")));
+  slurm_.jobs["17"].ends_s = kStartS + 900;
+  look();
+  EXPECT_THAT(notes_.take(),
+              ElementsAre(StartsWith("moved n1 n2 to "), StartsWith("moved n5 to ")));
+}
+
 TEST_F(SlurmManagerTest, WhoWasPromisedLessKeepsToThatUnlessItIsTooMuchNow) {
   start();
   ask(1, 3, {}, {.time_ms = 300'000});

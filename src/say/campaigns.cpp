@@ -235,6 +235,14 @@ Error warning_of_what() {
                   kTry));
 }
 
+Error warning_before_the_lease(std::string_view option, std::string_view warning,
+                               std::string_view lease) {
+  return invalid(
+      fmt::format("{} {}: a warning so long before the end of a lease of {} would come before the "
+                  "nodes{}a time shorter than {}",
+                  option, warning, lease, kTry, lease));
+}
+
 Error lease_of_what_is_there(std::string_view node) {
   return invalid(
       fmt::format("--time is for nodes that come, and the DVM has or gets {} already{}"
@@ -288,7 +296,8 @@ std::string nodes_not_taken_back(std::string_view manager, std::span<const std::
 std::string no_nodes_now() {
   return fmt::format(
       "the DVM has no nodes for it at present: all were released, reserved or lost{}"
-      "tide grow --count N, which gets nodes from the pool, or --host NODE; tide status shows "
+      "tide grow --count N, which gets nodes from the pool or from Slurm, or --host NODE; tide "
+      "status shows "
       "what is there",
       kTry);
 }

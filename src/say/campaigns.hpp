@@ -70,6 +70,8 @@ std::string nodes_asked_for(std::uint32_t count, std::span<const std::string> na
 std::string all_nodes_asked_for();
 std::string nodes_for_job(std::string_view what, std::uint32_t job);
 Error warning_of_what();
+Error warning_before_the_lease(std::string_view option, std::string_view warning,
+                               std::string_view lease);
 Error lease_of_what_is_there(std::string_view node);
 std::string time_asked_for(std::string_view allocation);
 std::string not_answered_yet(std::string_view what, std::uint64_t age_ms, std::uint64_t left_ms);

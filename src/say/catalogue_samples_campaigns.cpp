@@ -77,6 +77,7 @@ void add_campaigns(Page& page) {
   SAMPLE(all_nodes_asked_for);
   SAMPLE(nodes_for_job, "v3", 4);
   SAMPLE(warning_of_what);
+  SAMPLE(warning_before_the_lease, "--warn", "10m", "5m");
   SAMPLE(lease_of_what_is_there, "v5");
   SAMPLE(time_asked_for, "a1");
   SAMPLE(not_answered_yet, "2 nodes", 3'000, 27'000);

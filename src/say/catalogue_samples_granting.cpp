@@ -36,6 +36,7 @@ void add_granting(Page& page) {
   SAMPLE(scheduler_job, "flux", "");
   SAMPLE(nodes_of_job, 10, 40, "slurm", "17");
   SAMPLE(nodes_of_job, 1, 0, "gridengine", "17");
+  SAMPLE(nodes_beside_job, 2, "slurm", "17");
   SAMPLE(nodes_and_launcher, nodes_of_job(2, 8, "slurm", "17"), "srun of Slurm job 17");
   SAMPLE(not_in_a_job, "slurm", "SLURM_JOB_ID");
   SAMPLE(grant_not_understood, "slurm", "17",

@@ -46,6 +46,7 @@ void add_slurm(Page& page) {
   SAMPLE(slurm_cannot_shrink, "18", kTwo,
          slurm_command_failed("scontrol", "Requested operation is presently disabled").message);
   SAMPLE(slurm_keeps_nodes, "17", kTwo);
+  SAMPLE(slurm_is_waited_for, 85'000);
   SAMPLE(slurm_jobs_may_be_left, "tide-work");
 }
 

@@ -100,7 +100,9 @@ std::string head_cannot_be_killed(std::string_view name, std::uint32_t pid) {
 
 std::string dvm_has_not_ended(std::string_view name) {
   return fmt::format(
-      "DVM {0} has not ended yet{1}tide down --force --dvm {0}, which kills its head", name, kTry);
+      "DVM {0} has not ended yet: it may be waiting for its scheduler to take nodes back{1}again "
+      "in a minute, or tide down --force --dvm {0}, which kills its head",
+      name, kTry);
 }
 
 std::string waiting_for_jobs(std::size_t jobs, std::span<const std::string> unheard,

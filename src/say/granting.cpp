@@ -33,6 +33,11 @@ std::string nodes_of_job(std::size_t nodes, std::uint64_t slots, std::string_vie
                      scheduler_job(manager, job));
 }
 
+std::string nodes_beside_job(std::size_t nodes, std::string_view manager, std::string_view job) {
+  return fmt::format("{} on this machine, as --nodes says; without it: the nodes of {}",
+                     counted(nodes, "virtual node", "virtual nodes"), scheduler_job(manager, job));
+}
+
 // ---- refused ----
 
 std::string nodes_and_launcher(std::string_view nodes, std::string_view launcher) {

@@ -18,8 +18,10 @@ std::string scheduler_job(std::string_view manager, std::string_view job);
 // Where the nodes of a DVM that starts come from. `slots` 0: not known yet.
 std::string nodes_of_job(std::size_t nodes, std::uint64_t slots, std::string_view manager,
                          std::string_view job);
+// Where they are those of this machine, though a job is around.
+std::string nodes_beside_job(std::size_t nodes, std::string_view manager, std::string_view job);
 
-// The same, and by what daemons are started there, and why.
+// Nodes of a job, and by what daemons are started there, and why.
 std::string nodes_and_launcher(std::string_view nodes, std::string_view launcher);
 
 // ---- refused ----

@@ -119,6 +119,7 @@ std::string change_begun(bool shrinks, std::span<const std::string> nodes,
 }
 
 std::string nothing_to_change(std::span<const std::string> nodes) {
+  if (nodes.empty()) return "nothing to do: no node is left to take";
   return fmt::format("nothing to do: the DVM has {} already", name_list(nodes));
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "say/pool.hpp"
 
 namespace tide::say {
 
@@ -93,8 +94,8 @@ std::string nodes_are_reserved(std::span<const std::string> nodes, std::string_v
 }
 
 std::string nodes_are_shared(std::span<const std::string> nodes, std::string_view allocation) {
-  return fmt::format("nothing to do: the DVM has {} already (allocation {})", name_list(nodes),
-                     allocation);
+  if (nodes.empty()) return nothing_to_change(nodes);
+  return fmt::format("{} (allocation {})", nothing_to_change(nodes), allocation);
 }
 
 std::string allocation_gets_nodes(std::string_view allocation, std::span<const std::string> nodes,

@@ -172,6 +172,11 @@ std::string slurm_keeps_nodes(std::string_view job, std::span<const std::string>
       job, name_list(nodes));
 }
 
+std::string slurm_is_waited_for(std::uint64_t limit_ms) {
+  return fmt::format("the DVM ends when Slurm has taken its nodes back, or in {}",
+                     human_duration_ms(limit_ms));
+}
+
 std::string slurm_jobs_may_be_left(std::string_view name) {
   return fmt::format(
       "Slurm has not said in time that it took all nodes back{}squeue --me --name={}, and "

@@ -4,6 +4,7 @@ is named, the others live, and nothing is left."""
 import os
 import re
 import signal
+from contextlib import contextmanager
 
 import pytest
 
@@ -85,6 +86,16 @@ def test_a_node_where_no_daemon_starts_is_named_and_nothing_is_left(slurm, spoil
 
 # ---- at a grow ----
 
+@contextmanager
+def spoilt_before_srun(one, spoilt, name, how):
+    """Who asks for nodes inside of it is given them in good order; before srun begins this one is spoilt."""
+    calls = len(one.shims.calls("srun"))
+    one.shims.set("srun", delay_s=HELD_S, times=1)
+    yield
+    wait_until(lambda: len(one.shims.calls("srun")) > calls, limit_s=30, what="srun is called")
+    spoilt(name, how)
+
+
 # row:E5 row:C3
 @pytest.mark.limit(120)
 @pytest.mark.parametrize("kind", kinds("freeze", "program"))
@@ -92,12 +103,11 @@ def test_a_grow_with_a_node_where_no_daemon_starts_is_undone(slurm, spoilt, tria
     settings = {} if kind == "slurmd" else PROMPT_START
     one = trial(2, options=("--no-kill", "-w", "node[1-2]"), prtemca=settings)
     before = one.dvm.daemon_pids()
-    spoilt("node4", kind)
-    if kind == "program":
-        wait_until(lambda: {slurm.node_states()[name] for name in ("node3", "node4")} == {"idle"}, limit_s=30,
-                   what="nobody else has the nodes any more")
-    said, _ = one.grow("--host", "node3,node4", status=UNDONE, within_s=TOLD_WITHIN_S[kind] + MARGIN_S)
-    left = left_on(one.dvm, ["node3"])
+    with spoilt_before_srun(one, spoilt, "node4", kind):
+        change = one.dvm.start("tide", "grow", "--host", "node3,node4", "--wait")
+    ended = one.dvm.finish(change, limit_s=HELD_S + TOLD_WITHIN_S[kind] + MARGIN_S)
+    left, said = left_on(one.dvm, ["node3"]), ended.stdout + ended.stderr
+    assert ended.returncode == UNDONE, said
     assert not left, f"told, and still there: {left}"
     assert re.search(r"node node4 could not be started: .*\n?.*" + REASON[kind], said), said
     assert one.dvm.daemon_pids() == before and not one.dvm.status()["campaigns"]
@@ -109,9 +119,9 @@ def test_a_grow_with_a_node_where_no_daemon_starts_is_undone(slurm, spoilt, tria
 @pytest.mark.limit(120)
 def test_a_program_is_told_the_cause(slurm, spoilt, trial):
     one = trial(2, options=("--no-kill", "-w", "node[1-2]"), prtemca=PROMPT_START)
-    spoilt("node4", "program")
     asker = ask_as_a_tool(one.dvm)
-    assert asker.ask("more", "new", "list=node3,node4", "req=mine")[0] == SUCCESS
+    with spoilt_before_srun(one, spoilt, "node4", "program"):
+        assert asker.ask("more", "new", "list=node3,node4", "req=mine")[0] == SUCCESS
     code, facts = asker.event()
     assert not left_on(one.dvm, ["node3"]), "told, and still there"
     assert (code, facts["cause"]) == (FAILED, FAILED_TO_LAUNCH)
