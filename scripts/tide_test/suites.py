@@ -341,7 +341,7 @@ SUITES = [
     Suite("system", 240, "the real programs on this machine", _run_system),
     Suite("chaos", 150, "random kills, freezes and disconnects under load", _run_chaos, CHAOS_LONG_S + CHAOS_MARGIN_S),
     Suite("swarm", 240, "many machines, as namespaces of this one: start over ssh, faults, a soak", _run_swarm),
-    Suite("slurm", 240, "a real Slurm over such machines: DVMs in its jobs, resizing, outages", _run_slurm),
+    Suite("slurm", 300, "a real Slurm over such machines: DVMs in its jobs, resizing, outages", _run_slurm),
     Suite("user", 60, "a selection of these as an unprivileged user", _run_user),
     Suite("asan", 480, "unit, sim and system under address and UB sanitizers", _run_asan),
     Suite("bench-smoke", 60, "each benchmark in its smallest form", _run_bench_smoke),

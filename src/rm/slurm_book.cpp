@@ -34,7 +34,15 @@ bool SlurmBook::is_busy(const std::string& job) const {
 }
 
 void SlurmBook::begin_order(const std::string& job) {
-  if (const auto found = jobs_.find(job); found != jobs_.end()) ++found->second.orders;
+  const auto found = jobs_.find(job);
+  if (found == jobs_.end()) return;
+  ++found->second.orders;
+  ++found->second.age;
+}
+
+std::uint64_t SlurmBook::age(const std::string& job) const {
+  const auto found = jobs_.find(job);
+  return found == jobs_.end() ? 0 : found->second.age;
 }
 
 void SlurmBook::end_order(const std::string& job) {

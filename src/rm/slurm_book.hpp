@@ -55,6 +55,8 @@ class SlurmBook {
   // begin has its end.
   void begin_order(const std::string& job);
   void end_order(const std::string& job);
+  // Changes with each order: what Slurm said before one says nothing after it.
+  [[nodiscard]] std::uint64_t age(const std::string& job) const;
   [[nodiscard]] std::optional<std::uint64_t> ends_s(const std::string& job) const;
   // As a list of jobs tells of it, without looking closer.
   [[nodiscard]] bool agrees(const SlurmRow& row) const;
@@ -113,6 +115,7 @@ class SlurmBook {
     std::string batch_host{};
     bool can_shrink = true;
     std::uint32_t orders = 0;  // that are being carried out
+    std::uint64_t age = 0;
   };
 
   static bool is_used(const Node& node) {

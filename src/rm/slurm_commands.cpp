@@ -155,7 +155,8 @@ std::optional<SallocWords> read_salloc(std::string_view errors) {
       const bool is_jobs = words[i] == "allocation" || words[i] == "job" || words[i] == "Job";
       if (is_jobs && !number.empty()) out.job = number;
     }
-    out.waits = out.waits || says("queued and waiting") || says("Pending job allocation");
+    out.waits = out.waits || says("queued and waiting") || says("Pending job allocation") ||
+                says("Waiting for resource configuration");
     const bool ends = says("has been revoked") || says("Relinquishing job allocation");
     const bool fails = says("Unable to clean up") && !says(kNoSuchJob);
     out.given_back = (out.given_back || ends) && !fails;
@@ -287,7 +288,9 @@ void SlurmCommands::Hold::give_back() {
     if (alive.expired()) return;
     const auto words = read_salloc(end.errors);
     const auto& known = words ? words->job : job;
-    if (!known.empty() && !(words && words->given_back)) left(known);
+    // It says so before it does it: who was killed may not have come to that.
+    const bool given_back = words && words->given_back && WIFEXITED(end.wait_status);
+    if (!known.empty() && !given_back) left(known);
     owner.running_.erase(command.lock());
     owner.look_whether_settled();
   });

@@ -98,7 +98,11 @@ void SlurmManager::ask_for(Wanted wanted) {
     if (!node || !book_.is_lost(*node) || !wanted.looked_at.insert(book_.job_of(*node)).second) {
       continue;
     }
-    return look_why(*node, [this, wanted = std::move(wanted)] { ask_for(wanted); });
+    const auto number = wanted.ask.ask;
+    looking_for_.insert(number);
+    return look_why(*node, [this, number, wanted = std::move(wanted)] {
+      if (looking_for_.erase(number) > 0) ask_for(wanted);
+    });
   }
   const auto number = wanted.ask.ask;
   const auto count = wanted.ask.all ? book_.count_free_beside(wanted.words) : wanted.ask.count;
@@ -141,8 +145,9 @@ void SlurmManager::allocate(std::uint32_t number) {
   ask.hold = control_.allocate(
       wish_of(ask), {.waits =
                          [this, number](const std::string& job) {
+                           left_.erase(job);  // another of this number, then
                            asks_.at(number).queued = job;
-                           queued(number, "");
+                           queued(number, say::slurm_job_waits(job, ""));
                            hurry();
                          },
                      .granted = [this, number](const SlurmJob& job) { on_granted(number, job); },
@@ -150,9 +155,8 @@ void SlurmManager::allocate(std::uint32_t number) {
                      .left = [this](const std::string& job) { cancel_left(job); }});
 }
 
-void SlurmManager::queued(std::uint32_t number, const std::string& reason) {
+void SlurmManager::queued(std::uint32_t number, std::string text) {
   auto& ask = asks_.at(number);
-  auto text = say::slurm_job_waits(ask.queued, reason);
   if (text == ask.told) return;
   ask.told = text;
   listener_.on_queued(number, std::move(text));
@@ -160,6 +164,7 @@ void SlurmManager::queued(std::uint32_t number, const std::string& reason) {
 
 void SlurmManager::on_granted(std::uint32_t number, const SlurmJob& job) {
   if (book_.knows_job(job.id)) return refuse(number, say::slurm_job_is_not_new(job.id));
+  left_.erase(job.id);  // another of this number, then
   auto& ask = asks_.at(number);
   ask.queued.clear();
   ask.granted = job.id;
@@ -220,6 +225,8 @@ SlurmManager::Grant SlurmManager::grant_of(std::vector<Host> hosts, core::Lease 
 
 // What it had of our jobs is free again; one of which nothing else is used goes.
 void SlurmManager::cancel(std::uint32_t ask) {
+  looking_for_.erase(ask);
+  prolongings_.erase(ask);
   const auto gone = asks_.extract(ask);
   if (gone.empty()) return;
   auto hosts = gone.mapped().share.here;
@@ -245,6 +252,17 @@ void SlurmManager::not_given(std::uint32_t number, Error why) {
 void SlurmManager::refuse(std::uint32_t number, Error why) {
   cancel(number);
   listener_.on_refused(number, std::move(why));
+}
+
+void SlurmManager::refuse_without(const std::vector<std::string>& gone, const std::string& reason) {
+  std::map<std::uint32_t, std::string> missing;
+  for (const auto& [number, ask] : asks_) {
+    for (const auto& host : ask.share.here) {
+      if (std::ranges::find(gone, host.name) != gone.end()) missing[number] = host.name;
+    }
+  }
+  for (const auto& [number, name] : missing)
+    refuse(number, say::slurm_lost_meanwhile(name, reason));
 }
 
 // ---- more time ----
@@ -410,8 +428,10 @@ void SlurmManager::resized(const std::string& job, const SlurmBook::Order& order
     settle_returns(job, core::ReturnVerdict::kDeferred);
     return try_again(job);
   }
-  listener_.on_note(say::slurm_cannot_shrink(job, order.leaving, status.error().message));
   book_.cannot_resize(job);
+  // Others may have come to go meanwhile: a job of which nothing is used goes as a whole.
+  if (book_.order_for(job).what == SlurmBook::Order::What::kCancel) return see_to(job);
+  listener_.on_note(say::slurm_cannot_shrink(job, order.leaving, status.error().message));
   settle_returns(job, core::ReturnVerdict::kDeclined);
 }
 
@@ -453,14 +473,14 @@ void SlurmManager::cancel_left(const std::string& job) {
       left_.erase(job);
       return;
     }
-    if (finishing_) return;
+    if (finishing_ || !left_.contains(job)) return;
     if (tries == kMostCancels) {
       return listener_.on_note(say::slurm_jobs_may_be_left(settings_.job_name));
     }
     std::uint32_t pause_ms = 0;
     for (std::uint32_t i = 0; i < tries; ++i) pause_ms = next_pause(pause_ms);
     clock_.after(pause_ms, [this, job] {
-      if (!finishing_) cancel_left(job);
+      if (!finishing_ && left_.contains(job)) cancel_left(job);
     });
   });
 }

@@ -124,6 +124,12 @@ class SlurmManager {
     bool cut = false;
   };
 
+  // At one job, for those who wait for it.
+  struct CloserLook {
+    std::uint64_t turn = 0;
+    std::vector<std::function<void()>> waiting{};
+  };
+
   // ---- asking ----
   void ask_for(Wanted wanted);
   [[nodiscard]] SlurmWish wish_of(const Ask& ask) const;
@@ -132,9 +138,11 @@ class SlurmManager {
   void on_end_known(std::uint32_t number, SlurmJob job, const Result<SlurmJob>& closer);
   void not_given(std::uint32_t number, Error why);
   void refuse(std::uint32_t number, Error why);
+  // Nodes have gone that requests which wait were to have.
+  void refuse_without(const std::vector<std::string>& gone, const std::string& reason);
   void grant(std::uint32_t number, std::vector<Host> hosts);
   [[nodiscard]] Grant grant_of(std::vector<Host> hosts, core::Lease wish);
-  void queued(std::uint32_t number, const std::string& reason);
+  void queued(std::uint32_t number, std::string text);
   // Granted, and its end is not known yet.
   [[nodiscard]] bool is_coming(const std::string& job) const;
   // How long nodes of it may stay here; 0: no limit, or none is known.
@@ -163,8 +171,8 @@ class SlurmManager {
   void hurry();
   void plan_look();
   void look();
-  void looked_closer(const std::string& job, const Result<SlurmJob>& closer);
-  void go_on(const std::string& job);
+  void looked_closer(const std::string& job, std::uint64_t age, const Result<SlurmJob>& closer);
+  void go_on(const std::string& job, std::uint64_t turn);
   void compare(const std::vector<SlurmRow>& rows);
   void compare(const SlurmRow& row);
   void compare(std::uint32_t number, const SlurmRow& row);
@@ -173,6 +181,7 @@ class SlurmManager {
   void look_closer(const std::string& job);
   void learn(const SlurmJob& job);
   void tell(const std::string& job, SlurmBook::News news);
+  void reclaimed(std::vector<std::string> nodes, const std::string& reason);
   void lease_moved(const std::string& job, std::vector<std::string> nodes);
   void bound_children_anew(std::optional<std::uint64_t> before_s,
                            std::optional<std::uint64_t> now_s);
@@ -188,6 +197,7 @@ class SlurmManager {
   SlurmJob parent_{};        // partition, account and QOS are for new jobs, too
   std::uint32_t cores_ = 0;  // of the smallest node of the parent
   std::map<std::uint32_t, Ask> asks_;
+  std::set<std::uint32_t> looking_for_;  // asks of which a node is looked at first
   std::map<std::uint32_t, Prolonging> prolongings_;
   std::vector<Return> returns_;
   std::map<std::string, std::unique_ptr<SlurmHold>> holds_;  // by job
@@ -195,9 +205,11 @@ class SlurmManager {
   std::map<std::string, std::uint32_t> left_;     // to be cancelled; how often that was tried
   std::map<std::string, std::uint32_t> retries_;  // of orders that did not reach Slurm: pauses
   std::set<std::string> waiting_;                 // for such a pause to be over
-  std::map<std::string, std::vector<std::function<void()>>> looks_;  // by job; who waits for one
+  std::map<std::string, CloserLook> looks_;       // by job
+  std::uint64_t closer_turn_ = 0;
   std::uint32_t look_ms_ = 0;
   std::uint64_t look_turn_ = 0;
+  std::optional<std::uint64_t> look_due_ms_{};
   bool looking_ = false;
   bool parent_seen_ = false;
   bool parent_over_ = false;

@@ -53,6 +53,7 @@ class FakeSlurm final : public SlurmControl {
   std::set<std::string> unlisted{};                   // not in lists, or only not any more
   std::map<std::string, SlurmLife> listed_as{};       // what lists say of them, whatever is so
   std::map<std::string, std::deque<Error>> errors{};  // by "show", "list" …: of the next ones
+  bool shows_late = false;  // what is shown is as of the question, and kept until late() is called
   std::vector<std::string> calls{};
   std::vector<std::shared_ptr<Request>> requests{};
   std::function<void(bool)> settled{};
@@ -63,6 +64,9 @@ class FakeSlurm final : public SlurmControl {
       answers_.pop_front();
       answer();
     }
+  }
+  void late() {
+    for (const auto& answer : std::exchange(late_, {})) answer();
   }
   // What was asked since the last time.
   std::vector<std::string> asked() { return std::exchange(calls, {}); }
@@ -96,6 +100,10 @@ class FakeSlurm final : public SlurmControl {
 
   void show(const std::string& job, Then<Result<SlurmJob>> then) override {
     calls.push_back("show " + job);
+    if (shows_late) {
+      late_.emplace_back([shown = jobs.at(job), then = std::move(then)] { then(shown); });
+      return;
+    }
     answers_.emplace_back([this, job, then = std::move(then)] {
       if (const auto error = next_error("show")) return then(*error);
       if (!jobs.contains(job)) return then(Error{ErrorCode::kNotFound, "Invalid job id specified"});
@@ -190,6 +198,7 @@ class FakeSlurm final : public SlurmControl {
   }
 
   std::deque<std::function<void()>> answers_;
+  std::vector<std::function<void()>> late_;
 };
 
 // Notes what it hears, a line each.

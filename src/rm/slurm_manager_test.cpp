@@ -128,6 +128,18 @@ TEST_F(SlurmManagerTest, WhatTheDvmLostCanBeHadByNameAndGoesWithItsJob) {
   EXPECT_FALSE(slurm_.requests[0]->is_held) << "n5 was all that job 18 had";
 }
 
+TEST_F(SlurmManagerTest, WhoIsCancelledWhileALostNodeIsLookedAtAsksForNothing) {
+  with_child({"n5"});
+  known_.erase("n4");
+  ask(2, 0, {word("n4"), word("n9")});
+  manager().cancel(2);
+  slurm_.run();
+  EXPECT_THAT(slurm_.asked(), ElementsAre("show 17"));
+  ask(3, 0, {word("n4")});
+  slurm_.run();
+  EXPECT_THAT(notes_.take(), ElementsAre(StartsWith("granted 3: n4 for")));
+}
+
 // ---- for how long ----
 
 TEST_F(SlurmManagerTest, AWishForTimeIsMetExactly) {

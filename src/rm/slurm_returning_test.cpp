@@ -349,6 +349,47 @@ TEST_F(SlurmManagerTest, WhatGoesBackWhileItsJobIsProlongedGoesAfterwards) {
   EXPECT_THAT(notes_.take(), ElementsAre("time 2: 60000", "returned 1: taken"));
 }
 
+TEST_F(SlurmManagerTest, MoreTimeThatNobodyWaitsForAnyMoreIsNoPromise) {
+  with_child({"n5"}, kStartS + 600);
+  manager().ask(
+      core::AskForTime{.ask = 2, .managers = {"slurm"}, .time_ms = 60'000, .nodes = {"n5"}});
+  manager().cancel(2);
+  slurm_.run();
+  EXPECT_THAT(slurm_.asked(), ElementsAre("prolong 18 by 1", "show 18"));
+  EXPECT_THAT(notes_.take(), ElementsAre("moved n5 to 657000")) << "as by anybody else";
+  ask_time(3, {"n5"}, 60'000);
+  EXPECT_THAT(notes_.take(), ElementsAre("time 3: 60000"));
+  EXPECT_EQ(slurm_.jobs["18"].ends_s, kStartS + 720);
+}
+
+TEST_F(SlurmManagerTest, AJobThatCanShrinkNoMoreGoesWhenItsLastNodeIsGivenBackMeanwhile) {
+  with_child({"n5", "n6"});
+  slurm_.errors["resize"] = {Error{ErrorCode::kNotSupported, "no"}};
+  give_back(1, {"n6"});
+  give_back(2, {"n5"});
+  slurm_.run();
+  EXPECT_THAT(slurm_.asked(), ElementsAre("resize 18 to n5"));
+  EXPECT_THAT(notes_.take(), ElementsAre("returned 1: taken", "returned 2: taken"));
+  EXPECT_FALSE(slurm_.requests[0]->is_held);
+}
+
+// slurmctld may forget a job, and give its number to the next.
+TEST_F(SlurmManagerTest, AJobThatWasLeftIsNotMistakenForANewOneOfItsNumber) {
+  start();
+  ask(1, 3);
+  slurm_.errors["cancel"] = {kNotReached};
+  slurm_.requests.at(0)->events.left("18");
+  slurm_.run();
+  EXPECT_THAT(slurm_.asked(), ElementsAre("allocate 1", "cancel 18 tide-x"));
+  slurm_.refuse(0, kNotReached);
+  ask(2, 3);
+  slurm_.grant(1, job("18", {"n5"}));
+  slurm_.run();
+  slurm_.asked();
+  pass(600'000);
+  EXPECT_THAT(slurm_.asked(), ::testing::Not(::testing::Contains("cancel 18 tide-x")));
+}
+
 // ---- the end ----
 
 TEST_F(SlurmManagerTest, AtTheEndAllIsGivenBack) {

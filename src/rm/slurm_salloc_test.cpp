@@ -94,6 +94,9 @@ TEST(SlurmCommands, WordsOfSallocAreRead) {
   EXPECT_EQ(read("salloc: Pending job allocation 17"), "nothing") << "17 of 170, perhaps";
   EXPECT_EQ(read("salloc: job 17 queued and waiting for resources\n"), "17 waits");
   EXPECT_EQ(read("salloc: Granted job allocation 17\n"), "17");
+  EXPECT_EQ(read("salloc: Granted job allocation 17\nsalloc: Waiting for resource "
+                 "configuration\n"),
+            "17 waits");
   EXPECT_EQ(read("salloc: Job allocation 17 has been revoked.\n"), "17 back");
   EXPECT_EQ(read("salloc: Relinquishing job allocation 17\n"), "17 back");
   EXPECT_EQ(read("salloc: Job 17 has exceeded its time limit and its allocation has been "
@@ -191,6 +194,18 @@ TEST_F(SlurmCommandsTest, OneThatDoesNotLetGoOfItsJobIsEnded) {
   until_noted("granted");
   hold_.reset();
   EXPECT_TRUE(settled());
+}
+
+TEST_F(SlurmCommandsTest, OneThatIsKilledWhileItLetsGoHasNotDoneSo) {
+  config_.timeout_ms = 100;
+  stand_in("salloc", std::string(kGrants) +
+                         "cat > $here/nothing\necho 'salloc: Relinquishing job allocation 17' >&2\n"
+                         "trap '' TERM\nwhile :; do sleep 0.01; done");
+  allocate();
+  until_noted("granted");
+  hold_.reset();
+  EXPECT_TRUE(settled());
+  EXPECT_THAT(notes_, ::testing::Contains("left 17"));
 }
 
 // ---- requests that come to nothing ----

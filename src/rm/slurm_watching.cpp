@@ -42,14 +42,19 @@ void SlurmManager::know_parent(const SlurmJob& job) {
 
 // ---- when to look ----
 
+// One that comes soon is not put off: there may be a change every second.
 void SlurmManager::hurry() {
   look_ms_ = settings_.first_look_ms;
-  plan_look();
+  const bool soon = look_due_ms_ && *look_due_ms_ <= clock_.now_ms() + look_ms_;
+  if (!soon) plan_look();
 }
 
 void SlurmManager::plan_look() {
+  look_due_ms_ = clock_.now_ms() + look_ms_;
   clock_.after(look_ms_, [this, turn = ++look_turn_] {
-    if (turn == look_turn_ && !finishing_) look();
+    if (turn != look_turn_) return;
+    look_due_ms_.reset();
+    if (!finishing_) look();
   });
 }
 
@@ -70,26 +75,30 @@ void SlurmManager::look() {
 void SlurmManager::look_why(const std::string& node, std::function<void()> then) {
   const auto job = book_.job_of(node);
   if (job.empty() || finishing_) return then();
-  auto& waiting = looks_[job];
+  auto& [turn, waiting] = looks_[job];
   waiting.push_back(std::move(then));
   if (waiting.size() > 1) return;
-  control_.show(job, [this, job](const Result<SlurmJob>& closer) {
-    looked_closer(job, closer);
-    go_on(job);
+  turn = ++closer_turn_;
+  control_.show(job, [this, job, turn, age = book_.age(job)](const Result<SlurmJob>& closer) {
+    looked_closer(job, age, closer);
+    go_on(job, turn);
   });
-  clock_.after(kPatienceMs, [this, job] { go_on(job); });
+  clock_.after(kPatienceMs, [this, job, turn] { go_on(job, turn); });
 }
 
-void SlurmManager::looked_closer(const std::string& job, const Result<SlurmJob>& closer) {
+void SlurmManager::looked_closer(const std::string& job, std::uint64_t age,
+                                 const Result<SlurmJob>& closer) {
   if (finishing_ || !book_.knows_job(job)) return;
   if (shows_end(closer)) return over(job, closer ? closer->state : "");
-  if (closer && closer->life == SlurmLife::kRuns) learn(*closer);
+  const bool is_new = age == book_.age(job);  // else it may be of before an order
+  if (closer && closer->life == SlurmLife::kRuns && is_new) learn(*closer);
 }
 
-void SlurmManager::go_on(const std::string& job) {
-  const auto waiting = looks_.extract(job);
-  if (waiting.empty()) return;
-  for (const auto& then : waiting.mapped()) then();
+void SlurmManager::go_on(const std::string& job, std::uint64_t turn) {
+  const auto found = looks_.find(job);
+  if (found == looks_.end() || found->second.turn != turn) return;
+  const auto look = looks_.extract(found);
+  for (const auto& then : look.mapped().waiting) then();
 }
 
 // ---- what is seen ----
@@ -133,13 +142,17 @@ void SlurmManager::compare(std::uint32_t number, const SlurmRow& row) {
   } else if (row.life == SlurmLife::kWaits && slurm_waits_in_vain(row.reason)) {
     refuse(number, say::slurm_waits_for_ever(row.id, row.reason));
   } else if (row.life == SlurmLife::kWaits) {
-    queued(number, row.reason);
+    queued(number, say::slurm_job_waits(row.id, row.reason));
+  } else if (row.life == SlurmLife::kComes) {
+    queued(number, say::slurm_nodes_get_ready(row.id));
   }
 }
 
 void SlurmManager::look_closer(const std::string& job) {
   if (!book_.knows_job(job) || book_.is_busy(job) || is_coming(job)) return;
-  control_.show(job, [this, job](const Result<SlurmJob>& closer) { looked_closer(job, closer); });
+  control_.show(job, [this, job, age = book_.age(job)](const Result<SlurmJob>& closer) {
+    looked_closer(job, age, closer);
+  });
 }
 
 void SlurmManager::learn(const SlurmJob& job) {
@@ -162,7 +175,7 @@ void SlurmManager::bound_children_anew(std::optional<std::uint64_t> before_s,
 }
 
 void SlurmManager::tell(const std::string& job, SlurmBook::News news) {
-  if (!news.gone.empty()) listener_.on_reclaimed(std::move(news.gone), say::slurm_took_nodes(job));
+  if (!news.gone.empty()) reclaimed(std::move(news.gone), say::slurm_took_nodes(job));
   if (!news.come.empty()) listener_.on_pushed(grant_of(std::move(news.come), {}));
   if (!news.moved.empty()) lease_moved(job, std::move(news.moved));
 }
@@ -213,7 +226,12 @@ void SlurmManager::lost(const std::string& job, const std::string& state) {
   const auto ask = std::ranges::find_if(
       asks_, [&job](const auto& entry) { return entry.second.granted == job; });
   if (ask != asks_.end()) return refuse(ask->first, say::slurm_job_was_lost(job, state));
-  if (!nodes.empty()) listener_.on_reclaimed(std::move(nodes), say::slurm_job_over(job, state));
+  if (!nodes.empty()) reclaimed(std::move(nodes), say::slurm_job_over(job, state));
+}
+
+void SlurmManager::reclaimed(std::vector<std::string> nodes, const std::string& reason) {
+  refuse_without(nodes, reason);
+  listener_.on_reclaimed(std::move(nodes), reason);
 }
 
 }  // namespace tide::rm

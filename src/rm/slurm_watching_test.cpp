@@ -88,6 +88,18 @@ TEST_F(SlurmManagerTest, LooksLessAndLessAndHurriesAfterAChange) {
   EXPECT_EQ(looks_in(4'000), 1U);
 }
 
+TEST_F(SlurmManagerTest, ChangesThatComeAllTheTimeDoNotPutOffTheNextLook) {
+  with_child({"n5", "n6"});
+  for (std::uint64_t ends_s = kStartS + 600; ends_s < kStartS + 610; ++ends_s) {
+    pass(500);
+    slurm_.jobs["18"].ends_s = ends_s;
+    manager().look_why("n5", [] {});  // a new limit is seen, which hurries
+    slurm_.run();
+    EXPECT_THAT(notes_.take(), SizeIs(1));
+  }
+  EXPECT_GE(std::ranges::count(slurm_.asked(), "list"), 2);
+}
+
 // row:C6 a handful of words with Slurm, however long it takes
 TEST_F(SlurmManagerTest, AWholeHourOfWaitingIsAHandfulOfLooks) {
   start();
@@ -305,6 +317,21 @@ TEST_F(SlurmManagerTest, NobodyWaitsLongToHearWhyADaemonHasEnded) {
   EXPECT_EQ(told, 1) << "once";
 }
 
+TEST_F(SlurmManagerTest, WhoAsksLaterHasThePatienceOfItsOwnQuestion) {
+  with_child({"n5", "n6"});
+  int told = 0;
+  manager().look_why("n5", [] {});
+  slurm_.run();
+  pass(1'500);
+  manager().look_why("n6", [&] { ++told; });
+  EXPECT_EQ(std::ranges::count(slurm_.asked(), "show 18"), 2) << "the first was answered";
+  now_ms_ += 500;
+  while (timers_.begin()->first <= now_ms_) timers_.extract(timers_.begin()).mapped()();
+  EXPECT_EQ(told, 0);
+  slurm_.run();
+  EXPECT_EQ(told, 1);
+}
+
 TEST_F(SlurmManagerTest, TheEndOfTheParentIsHeardOfByItsDaemons) {
   with_child({"n5"});
   slurm_.jobs["17"].life = SlurmLife::kOver;
@@ -364,6 +391,48 @@ TEST_F(SlurmManagerTest, WhatIsSeenDuringAnOrderIsNotLookedAt) {
 }
 
 // ---- limits that move ----
+
+// The command that asked ends late: meanwhile the job was made smaller.
+TEST_F(SlurmManagerTest, WhatWasSeenBeforeAnOrderIsNotBelievedAfterIt) {
+  with_child({"n5", "n6"});
+  slurm_.shows_late = true;
+  manager().look_why("n5", [] {});
+  give_back(1, {"n6"});
+  slurm_.run();
+  EXPECT_THAT(notes_.take(), ElementsAre("returned 1: taken"));
+  slurm_.late();
+  EXPECT_THAT(notes_.take(), IsEmpty()) << "n6 has not come again";
+  slurm_.shows_late = false;
+  look();
+  EXPECT_THAT(notes_.take(), IsEmpty());
+}
+
+// What is kept for a request that waits may go before it is granted.
+TEST_F(SlurmManagerTest, ARequestThatWaitsIsRefusedWhenWhatItHasIsGone) {
+  start();
+  ask(1, 3);
+  slurm_.queue(0, "18");
+  notes_.take();
+  slurm_.jobs["17"].nodes = hosts_of({"n1", "n2", "n3"});
+  look();
+  EXPECT_THAT(notes_.take(),
+              ElementsAre("refused 1: node n4, which was kept for it, is gone: Slurm job 17 was "
+                          "made smaller\n  try: the same again",
+                          "reclaimed n4: Slurm job 17 was made smaller"));
+  EXPECT_FALSE(slurm_.requests[0]->is_held);
+  ask(2, 1);
+  EXPECT_THAT(notes_.take(), ElementsAre(StartsWith("granted 2: n3 for"))) << "which is free again";
+}
+
+TEST_F(SlurmManagerTest, ARequestWhoseNodesGetReadySaysSo) {
+  start();
+  ask(1, 3);
+  slurm_.queue(0, "18");
+  EXPECT_THAT(notes_.take(), ElementsAre("queued 1: Slurm job 18 waits in the queue"));
+  slurm_.jobs["18"].life = SlurmLife::kComes;
+  look();
+  EXPECT_THAT(notes_.take(), ElementsAre("queued 1: Slurm makes the nodes of job 18 ready"));
+}
 
 TEST_F(SlurmManagerTest, AnotherLimitIsAnotherLease) {
   with_child({"n5"}, kStartS + 600);

@@ -134,6 +134,16 @@ Error slurm_job_was_lost(std::string_view job, std::string_view state) {
                fmt::format("{} before its nodes could be used", slurm_job_over(job, state))};
 }
 
+Error slurm_lost_meanwhile(std::string_view node, std::string_view reason) {
+  return Error{ErrorCode::kOutOfResources,
+               fmt::format("node {}, which was kept for it, is gone: {}{}the same again", node,
+                           reason, kTry)};
+}
+
+std::string slurm_nodes_get_ready(std::string_view job) {
+  return fmt::format("Slurm makes the nodes of job {} ready", job);
+}
+
 std::string slurm_job_waits(std::string_view job, std::string_view reason) {
   return fmt::format("Slurm job {} waits in the queue{}", job,
                      reason.empty() ? "" : fmt::format(": {}", reason));

@@ -29,8 +29,10 @@ Error slurm_has_none_of_them();
 // `reason`: Slurm's word for it.
 Error slurm_waits_for_ever(std::string_view job, std::string_view reason);
 Error slurm_job_is_not_new(std::string_view job);
+Error slurm_lost_meanwhile(std::string_view node, std::string_view reason);
 Error slurm_job_was_lost(std::string_view job, std::string_view state);
 // `reason`: Slurm's word for it; empty: not known yet.
+std::string slurm_nodes_get_ready(std::string_view job);
 std::string slurm_job_waits(std::string_view job, std::string_view reason);
 
 // ---- what becomes of jobs ----

@@ -13,6 +13,8 @@ sys.path[:0] = [str(HERE), str(ROOT / "tests" / "swarm"), str(ROOT / "testbed")]
 from bed_hooks import keep_logs_of_failed, skip_without  # noqa: E402
 from slurm_bed import SlurmBed  # noqa: E402
 from slurm_dvm import SlurmDvm  # noqa: E402
+from slurm_growing import Other  # noqa: E402
+from swarm_growing import ask_as_a_tool  # noqa: E402
 from swarmlib.client import why_not  # noqa: E402
 from swarmlib.slurm import Wish  # noqa: E402
 
@@ -99,3 +101,42 @@ def make_accounted_dvm(slurm_with_accounting):
 def make_large_dvm(large_slurm):
     """The same for the Slurm with 32 nodes."""
     yield from _made_on(large_slurm)
+
+
+def _taken_on(bed):
+    jobs = []
+
+    def make(count=None, names=None):
+        where = ["-w", ",".join(names)] if names else ["-N", count]
+        jobs.append(Other(bed, f"other{len(jobs)}", where))
+        return jobs[-1]
+
+    yield make
+    for job in jobs:
+        job.cancel()
+
+
+@pytest.fixture
+def take(slurm):
+    """A function count or names → Other, a job of somebody else, which is cancelled at the end of the test at the latest."""
+    yield from _taken_on(slurm)
+
+
+@pytest.fixture
+def take_of_many(large_slurm):
+    """The same for the Slurm with 32 nodes."""
+    yield from _taken_on(large_slurm)
+
+
+@pytest.fixture
+def tool():
+    """A function (dvm) → a PMIx tool beside the head, which asks as it is told."""
+    started = []
+
+    def make(dvm):
+        started.append(ask_as_a_tool(dvm))
+        return started[-1]
+
+    yield make
+    for asker in started:
+        asker.process.kill()

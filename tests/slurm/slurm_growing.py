@@ -1,11 +1,14 @@
 """Elastic DVMs in jobs of Slurm: what Slurm has of them, what they tell, and what a script in a job prints."""
 
 import os
+import re
 import signal
 
 from dvm import BIN, TIME_SCALE, wait_until
+from endurance import Submitters, kinds_of_jobs
 from growing import nodes, tide
 from slurm_bed import CONTROLLER_NODE
+from swarm_growing import left_on
 
 PROGRAMS = BIN.parent / "tests" / "programs"
 OB1 = ("-x", "OMPI_MCA_pml=ob1")  # the default looks for fabrics first, which takes its time
@@ -13,6 +16,8 @@ OB1 = ("-x", "OMPI_MCA_pml=ob1")  # the default looks for fabrics first, which t
 ELASTIC = {"prte_elastic_mode": 1, "ras_slurm_first_look": "100ms", "ras_slurm_last_look": "1s"}
 SEEN_LIMIT_S = 20
 MPI_LIMIT_S = 60
+# Slurm looks for jobs whose time is over every half minute, and has KillWait for them.
+OVER_LIMIT_S = 50
 
 
 def elastic(make, count, *, prtemca=None, **arguments):
@@ -81,6 +86,12 @@ def control(bed, job, *words):
     bed.slurm("scontrol", "update", f"JobId={job}", *words)
 
 
+def ends(bed, job):
+    """When a job ends, as Slurm has it, in seconds since 1970."""
+    shown = bed.slurm("env", "SLURM_TIME_FORMAT=%s", "scontrol", "-o", "show", "job", job)
+    return int(re.search(r" EndTime=(\d+) ", shown)[1])
+
+
 def printed(bed, script, *, env=None, limit_s=60, **arguments):
     """What a batch job writes, in which our programs are found, when it is over."""
     path = f"{BIN}:{os.defpath}"
@@ -100,3 +111,40 @@ def interrupt(bed, words, node=CONTROLLER_NODE):
     """SIGINT for the one process on the node whose command line has these words."""
     (pid,) = [pid for (_, pid), line in bed.processes([node]).items() if words in line]
     os.kill(pid, signal.SIGINT)
+
+
+class Other:
+    """A job of somebody else that holds nodes. By salloc: Slurm takes its time for scripts."""
+
+    def __init__(self, bed, name, where):
+        self._bed = bed
+        bed.slurm("salloc", "--no-shell", "-J", name, "-t", 20, *where)
+        (job,) = [job for job in bed.squeue() if job.name == name]
+        self.id, self.nodes = job.id, nodes_of(bed, job)
+
+    def cancel(self):
+        self._bed.scancel(self.id)
+
+    def give_back(self):
+        """Its nodes are free for whoever asks next."""
+        self.cancel()
+        wait_until(lambda: {self._bed.node_states()[name] for name in self.nodes} == {"idle"}, limit_s=30,
+                   what="the nodes of the other job are free")
+
+
+def under_load(dvm, changes):
+    """These changes while jobs of all kinds keep ending; each job ends as it should."""
+    submitters = Submitters(dvm, kinds_of_jobs(dvm.granted()[:2]))
+    try:
+        submitters.some_more()
+        for change in changes:
+            change()
+            submitters.some_more()
+    finally:
+        submitters.stop()
+    assert not submitters.not_by_contract(), submitters.not_by_contract()[:3]
+
+
+def gone(dvm, names):
+    left = left_on(dvm, names)
+    assert not left, f"told, and still there: {left}"

@@ -5,65 +5,12 @@ import pytest
 
 from asking import NOT_FOUND, READY, SUCCESS
 from dvm import wait_until
-from endurance import Submitters, kinds_of_jobs
 from growing import DONE, done, nodes, settled, tide
 from slurm_dvm import SALLOC
-from slurm_growing import (assert_shares, asked_for, control, elastic, happened, heard, interrupt, nodes_of, none_pending, pending,
-                           told)
+from slurm_growing import (assert_shares, asked_for, control, elastic, gone, happened, heard, interrupt, nodes_of,
+                           none_pending, pending, told, under_load)
 from swarm_dvm import everywhere
-from swarm_growing import ask_as_a_tool, left_on
-
-
-class Other:
-    """A job of somebody else that holds nodes. By salloc: Slurm takes its time for scripts."""
-
-    def __init__(self, bed, name, where):
-        self._bed = bed
-        bed.slurm("salloc", "--no-shell", "-J", name, "-t", 20, *where)
-        (job,) = [job for job in bed.squeue() if job.name == name]
-        self.id, self.nodes = job.id, nodes_of(bed, job)
-
-    def cancel(self):
-        self._bed.scancel(self.id)
-
-    def give_back(self):
-        """Its nodes are free for whoever asks next."""
-        self.cancel()
-        wait_until(lambda: {self._bed.node_states()[name] for name in self.nodes} == {"idle"}, limit_s=30,
-                   what="the nodes of the other job are free")
-
-
-@pytest.fixture
-def take(slurm):
-    """A function count or names → Other, which is cancelled at the end of the test at the latest."""
-    jobs = []
-
-    def make(count=None, names=None):
-        where = ["-w", ",".join(names)] if names else ["-N", count]
-        jobs.append(Other(slurm, f"other{len(jobs)}", where))
-        return jobs[-1]
-
-    yield make
-    for job in jobs:
-        job.cancel()
-
-
-def under_load(dvm, changes):
-    """These changes while jobs of all kinds keep ending; each job ends as it should."""
-    submitters = Submitters(dvm, kinds_of_jobs(dvm.granted()[:2]))
-    try:
-        submitters.some_more()
-        for change in changes:
-            change()
-            submitters.some_more()
-    finally:
-        submitters.stop()
-    assert not submitters.not_by_contract(), submitters.not_by_contract()[:3]
-
-
-def gone(dvm, names):
-    left = left_on(dvm, names)
-    assert not left, f"told, and still there: {left}"
+from swarm_growing import left_on
 
 
 # ---- grow and shrink ----
@@ -238,20 +185,6 @@ def test_a_job_that_waits_for_added_hosts_says_so_and_runs(slurm, take, make_slu
 
 
 # ---- tools ----
-
-@pytest.fixture
-def tool():
-    """A function (dvm) → a PMIx tool beside the head, which asks as it is told."""
-    started = []
-
-    def make(dvm):
-        started.append(ask_as_a_tool(dvm))
-        return started[-1]
-
-    yield make
-    for asker in started:
-        asker.process.kill()
-
 
 # row:C1 row:C2 row:R3 row:R4 row:R15
 def test_a_tool_hears_of_its_changes_exactly_once(slurm, make_slurm_dvm, tool):

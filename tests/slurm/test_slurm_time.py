@@ -9,24 +9,14 @@ from asking import OUT_OF_RESOURCE, SUCCESS, WARNING
 from dvm import wait_until
 from growing import DONE, done, nodes, settled, tide
 from slurm_dvm import BATCH, SALLOC
-from slurm_growing import asked_for, control, elastic, happened, heard
+from slurm_growing import OVER_LIMIT_S, asked_for, control, elastic, ends, happened, heard
 from swarm_dvm import everywhere
-from swarm_growing import ask_as_a_tool
-
-# Slurm looks for jobs whose time is over every half minute, and has KillWait for them.
-OVER_LIMIT_S = 50
 
 
 def left_of(dvm, allocation):
     """Seconds, as tide status has them."""
     (found,) = [one for one in dvm.status()["allocations"] if one["id"] == allocation]
     return found["lease"]["left_ms"] / 1000
-
-
-def ends(bed, job):
-    """When a job ends, as Slurm has it, in seconds since 1970."""
-    shown = bed.slurm("env", "SLURM_TIME_FORMAT=%s", "scontrol", "-o", "show", "job", job)
-    return int(re.search(r" EndTime=(\d+) ", shown)[1])
 
 
 def left_in_slurm(bed, job):
@@ -84,20 +74,6 @@ def test_a_grow_goes_back_when_its_time_is_over(slurm, make_slurm_dvm):
 
 
 # ---- warned and prolonged ----
-
-@pytest.fixture
-def tool():
-    """A function (dvm) → a PMIx tool beside the head, which asks as it is told."""
-    started = []
-
-    def make(dvm):
-        started.append(ask_as_a_tool(dvm))
-        return started[-1]
-
-    yield make
-    for asker in started:
-        asker.process.kill()
-
 
 def grown_for(tool, dvm, *words):
     """A tool that has a node with these words; it, and the allocation."""
