@@ -32,6 +32,13 @@ class Disposed : public Owned {
     }
     return grown(inherited(request, inheritance), tool);
   }
+  std::uint64_t lease_left_ms(const std::string& id) const {
+    const auto status = rig.head.status(0, rig.now_ms);
+    for (const auto& one : status.allocations()) {
+      if (one.name() == id) return one.lease().left_ms();
+    }
+    return 0;
+  }
   bool is_over(const std::string& id) const { return find(id) == nullptr || find(id)->ending; }
   void departs(std::uint32_t rank) {
     exits(rank);
@@ -199,6 +206,46 @@ TEST_F(Disposed, AnExtensionThatFailsLeavesItAsItWas) {
   EXPECT_EQ(find(id)->terms.inheritance, Inheritance::kNone);
   rig.on(DaemonLaunchFailed{Rank(4), "no"});
   EXPECT_EQ(find(id)->terms.inheritance, Inheritance::kChild);
+}
+
+// row:E17 its nodes stay or go together
+TEST_F(Disposed, NodesThatMayStayLessLongMakeTheLeaseOfWhatTheyExtendShorter) {
+  const auto id = brought_and_taken(kChild, kTool);
+  const auto extends = [&](std::uint32_t time_ms) {
+    const auto asked = all_of<AskForNodes>(ask(about(wants(AllocationRequest::EXTEND, 1), id)));
+    rig.grant(asked.at(0).ask, 1, {time_ms, 0});
+  };
+  extends(0);
+  EXPECT_EQ(lease_left_ms(id), 0U);
+  extends(60'000);
+  EXPECT_EQ(lease_left_ms(id), 60'000U) << "it had none";
+  extends(90'000);
+  EXPECT_EQ(lease_left_ms(id), 60'000U);
+  extends(30'000);
+  EXPECT_EQ(lease_left_ms(id), 30'000U);
+}
+
+// row:E5
+TEST_F(Disposed, AnExtensionThatFailsLeavesItsLeaseAsItWas) {
+  const auto id = brought_and_taken(kChild, kTool);
+  const auto fails = [&](std::uint32_t time_ms, std::uint32_t meanwhile_ms = 0) {
+    const auto asked = all_of<AskForNodes>(ask(about(wants(AllocationRequest::EXTEND, 1), id)));
+    rig.grant(asked.at(0).ask, 1, {time_ms, 0});
+    const auto newest = rig.head.roster().nodes().rbegin()->first;
+    if (meanwhile_ms > 0) rig.on(LeaseMoved{{"v3"}, meanwhile_ms});
+    rig.on(DaemonLaunchFailed{newest, "no"});
+    rig.give_back();
+  };
+  fails(60'000);
+  EXPECT_EQ(lease_left_ms(id), 0U);
+  rig.on(LeaseMoved{{"v3"}, 90'000});
+  EXPECT_EQ(lease_left_ms(id), 90'000U);
+  fails(60'000);
+  EXPECT_EQ(lease_left_ms(id), 90'000U);
+  fails(120'000);
+  EXPECT_EQ(lease_left_ms(id), 90'000U);
+  fails(60'000, 45'000);
+  EXPECT_EQ(lease_left_ms(id), 45'000U) << "what was said meanwhile is true";
 }
 
 // row:R12 the moment of which the new word speaks has passed

@@ -11,6 +11,12 @@
 #include "say/reservations.hpp"
 
 namespace tide::core {
+namespace {
+
+// A scheduler keeps a program for each that waits.
+constexpr std::size_t kMostAsks = 256;
+
+}  // namespace
 
 // ---- asked ----
 
@@ -60,15 +66,20 @@ void ElasticDesk::ask_for_nodes(Ask pending, const wire::GrowRequest& request) {
   for (const auto& host : ask.hosts) pending.names.push_back(host.node());
   pending.words = say::nodes_asked_for(ask.count, pending.names);
   pending.request = request;
-  begin_ask(std::move(pending));
+  if (!begin_ask(std::move(pending))) return;
   out_.emplace_back(std::move(ask));
 }
 
-void ElasticDesk::begin_ask(Ask ask) {
+bool ElasticDesk::begin_ask(Ask ask) {
+  if (asks_.size() >= kMostAsks) {
+    refuse(ask.asker, say::too_many_asks(kMostAsks));
+    return false;
+  }
   ask.asked_ms = now_ms_;
   if (!ask.request_id.empty()) ask.words = say::asked_by_name(ask.words, ask.request_id);
   asks_.emplace(++last_ask_, std::move(ask));
   out_.emplace_back(timers_.arm(TimerKind::kGrant, config_.grant_timeout_ms, last_ask_));
+  return true;
 }
 
 // ---- answered ----

@@ -124,6 +124,17 @@ TEST_F(Queued, OneThatIsRefusedLateIsToldOf) {
   EXPECT_EQ(rig.head.status(0, rig.now_ms).asks_size(), 0);
 }
 
+// Each is a program on the machine of the head, for as long as the scheduler likes.
+TEST_F(Queued, ThereAreNeverTooManyOfThem) {
+  for (int i = 0; i < 255; ++i) ask(1);
+  const auto last = ask(1);
+  const auto refused = rig.ask(1);
+  EXPECT_THAT(all_of<AskForNodes>(refused), IsEmpty());
+  EXPECT_THAT(refusal(refused), HasSubstr("256 requests for nodes wait already"));
+  rig.on(NodesRefused{last, Error{ErrorCode::kOutOfResources, "no"}});
+  ask(1);
+}
+
 TEST_F(Queued, WhatIsRefusedAtOnceIsNoEvent) {
   const auto number = all_of<AskForNodes>(rig.ask(1)).at(0).ask;
   rig.on(NodesRefused{number, {ErrorCode::kOutOfResources, "no"}});

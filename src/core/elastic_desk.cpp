@@ -195,6 +195,7 @@ void ElasticDesk::begin_grow(const ChangeAsker& asker, Arrival arrival, const De
   }
   if (extends) {
     campaign.terms_before = sessions_.find(allocation.id)->terms;
+    campaign.lease_before = lease_of(allocation.id);
     set_terms(allocation.id, to.terms, to.warn_ms, arrival.trigger);
   }
   campaign.taken = sessions_.join(to.there, allocation);
@@ -212,7 +213,8 @@ void ElasticDesk::begin_grow(const ChangeAsker& asker, Arrival arrival, const De
   if (!campaign.ranks.empty()) campaign.phase = Phase::kWaiting;
   campaign.to_start = std::move(nodes);
   ++counts_.grows;
-  begin_lease(campaign.allocation, arrival.lease);
+  join_lease(campaign.allocation, arrival.lease);
+  campaign.lease_after = lease_of(campaign.allocation);
   campaign.cut = cut_of(arrival.lease.time_ms, arrival.cut_by);
   const CampaignId id = open(std::move(campaign));
   answer_begun(campaigns_.at(id), false);
@@ -289,6 +291,7 @@ void ElasticDesk::fail_grow(CampaignId id, Campaign& campaign, Outcome outcome,
     leases_.erase(campaign.allocation);
   } else if (campaign.terms_before) {
     sessions_.restore(campaign.allocation, *campaign.terms_before);
+    put_back_lease(campaign);
   }
   jobs_.end_change(id, reason);
 }

@@ -178,6 +178,13 @@ class ElasticDesk : public AllocationServices {
     Fate fate = Fate::kLeaves;
     std::set<std::string> allocations{};  // that it is of: it came with it, or is reserved by it
   };
+  // That of an allocation whose nodes may stay for a time only.
+  struct HeldLease {
+    std::uint32_t number = 0;  // of its timer
+    std::uint64_t ends_ms = 0;
+    std::uint32_t warn_ms = 0;
+    bool warned = false;
+  };
   struct Campaign {
     CampaignKind kind = CampaignKind::kGrow;
     ChangeAsker asker{};
@@ -194,6 +201,8 @@ class ElasticDesk : public AllocationServices {
     bool founds = false;     // grow: of a new allocation, which is nothing if it fails
     std::set<Rank> taken{};  // grow: out of the default session, until it fails
     std::optional<AllocationTerms> terms_before{};  // grow: of what it extends, if it fails
+    std::optional<HeldLease> lease_before{};        // … as its lease was
+    std::optional<HeldLease> lease_after{};         // … and is by this grow
     std::string ends{};    // shrink: the allocation that is over when it is done
     std::string reason{};  // … as the resource manager has given it that takes back
     Trigger trigger = Trigger::kRequest;
@@ -229,13 +238,6 @@ class ElasticDesk : public AllocationServices {
     std::set<Rank> stays{};  // reserved nodes that go back to the default session
     std::string reason{};    // for people, from whoever wants them; empty: none is given
   };
-  // That of an allocation whose nodes may stay for a time only.
-  struct HeldLease {
-    std::uint32_t number = 0;  // of its timer
-    std::uint64_t ends_ms = 0;
-    std::uint32_t warn_ms = 0;
-    bool warned = false;
-  };
   // A change that has ended.
   struct Past {
     wire::ChangeReport report{};
@@ -258,7 +260,8 @@ class ElasticDesk : public AllocationServices {
   // Of whoever may act.
   void ask_for_nodes(Ask ask, const wire::GrowRequest& request);
   [[nodiscard]] Status may_still_join(const Destination& to) const;
-  void begin_ask(Ask ask);
+  // False: there are too many already, and it was refused.
+  [[nodiscard]] bool begin_ask(Ask ask);
   void refuse_ask(const Ask& ask, const Error& why);
   void take_back(std::uint32_t ask, const Error& why);
   // Those of which this says why they are not wanted.
@@ -347,6 +350,9 @@ class ElasticDesk : public AllocationServices {
   // ---- leases ----
   void extend(Ask ask, const wire::GrowRequest& request);
   void begin_lease(const std::string& allocation, const Lease& lease);
+  void join_lease(const std::string& allocation, const Lease& lease);
+  void put_back_lease(const Campaign& campaign);
+  [[nodiscard]] std::optional<HeldLease> lease_of(const std::string& allocation) const;
   // Nothing if no manager granted less than was asked for.
   static std::optional<wire::LeaseCut> cut_of(std::uint32_t granted_ms, const std::string& manager);
   void arm_lease(const HeldLease& lease);

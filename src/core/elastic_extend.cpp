@@ -80,7 +80,7 @@ void ElasticDesk::ask_for(JobId job, const wire::JobSpec& spec) {
   pending.words = spec.activate().all()
                       ? say::all_nodes_asked_for()
                       : say::nodes_asked_for(spec.activate().count(), pending.names);
-  begin_ask(std::move(pending));
+  if (!begin_ask(std::move(pending))) return;
   out_.emplace_back(AskForNodes{.ask = last_ask_,
                                 .count = spec.activate().count(),
                                 .hosts = std::move(*hosts),

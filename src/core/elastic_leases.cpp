@@ -19,6 +19,44 @@ void ElasticDesk::begin_lease(const std::string& allocation, const Lease& lease)
                                         .warn_ms = lease.warn_ms});
 }
 
+// Its nodes stay or go together: those that come later may make its time shorter.
+void ElasticDesk::join_lease(const std::string& allocation, const Lease& lease) {
+  const auto found = leases_.find(allocation);
+  const auto ends_ms = now_ms_ + lease.time_ms;
+  if (found == leases_.end()) {
+    begin_lease(allocation, lease);
+  } else if (lease.time_ms > 0 && ends_ms < found->second.ends_ms) {
+    found->second.ends_ms = ends_ms;
+  } else {
+    return;
+  }
+  const auto begun = leases_.find(allocation);
+  if (begun != leases_.end() && !staying(allocation).empty()) arm_lease(begun->second);
+}
+
+// Unless it was moved since.
+void ElasticDesk::put_back_lease(const Campaign& campaign) {
+  const auto found = leases_.find(campaign.allocation);
+  if (found == leases_.end() || !campaign.lease_after) return;
+  auto& lease = found->second;
+  const bool is_ours = lease.ends_ms == campaign.lease_after->ends_ms &&
+                       lease.warn_ms == campaign.lease_after->warn_ms;
+  if (!is_ours) return;
+  if (!campaign.lease_before) {
+    timers_.cancel(TimerKind::kLease, lease.number);
+    leases_.erase(found);
+    return;
+  }
+  lease.ends_ms = campaign.lease_before->ends_ms;
+  lease.warn_ms = campaign.lease_before->warn_ms;
+  arm_lease(lease);
+}
+
+std::optional<ElasticDesk::HeldLease> ElasticDesk::lease_of(const std::string& allocation) const {
+  const auto found = leases_.find(allocation);
+  return found == leases_.end() ? std::nullopt : std::optional(found->second);
+}
+
 // Until the warning, or the end. One that is further away than a timer reaches is looked at again.
 void ElasticDesk::arm_lease(const HeldLease& lease) {
   const bool warns = lease.warn_ms > 0 && !lease.warned;
@@ -187,7 +225,7 @@ void ElasticDesk::extend(Ask pending, const wire::GrowRequest& request) {
   pending.allocation = allocation;
   pending.warn_ms = request.warn_ms();
   pending.words = say::time_asked_for(allocation);
-  begin_ask(std::move(pending));
+  if (!begin_ask(std::move(pending))) return;
   out_.emplace_back(AskForTime{
       last_ask_, {managers.begin(), managers.end()}, request.time_ms(), node_names(ranks)});
 }

@@ -37,8 +37,8 @@ class ElasticRig : public HeadRig {
     return request(client, std::move(message));
   }
   // The nodes get the next ranks.
-  Actions grant(std::uint32_t ask, std::uint32_t count) {
-    NodesGranted granted{ask, {}};
+  Actions grant(std::uint32_t ask, std::uint32_t count, Lease lease = {}) {
+    NodesGranted granted{ask, {}, lease};
     for (std::uint32_t i = 0; i < count; ++i, ++next_) {
       granted.nodes.push_back({"v" + std::to_string(next_), kSlots, incarnation(next_)});
     }

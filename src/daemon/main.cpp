@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -66,6 +67,9 @@ tide::Result<std::string> read_blob() {
 }
 
 int run_daemon(tide::exec::UniqueFd joined) {
+  // A scheduler may send these for programs that write checkpoints.
+  std::signal(SIGUSR1, SIG_IGN);  // NOLINT(cert-err33-c): can't fail for this
+  std::signal(SIGUSR2, SIG_IGN);  // NOLINT(cert-err33-c): nor for this
   auto text = read_blob();
   if (!text) return fail(text.error().message);
   tide::wire::DaemonBlob blob;

@@ -193,8 +193,11 @@ NodeOutcome Foreground::run(exec::WardenCommand start, std::uint32_t timeout_ms)
   return {*status_, daemon_status_};
 }
 
-// A scheduler that ends its job signals us, warden and daemon alike: we wait for them.
+// A scheduler that ends its job signals us, warden and daemon alike: we wait for them. What it may
+// send for programs that write checkpoints is nothing to us.
 void Foreground::listen_to_signals() {
+  std::signal(SIGUSR1, SIG_IGN);  // NOLINT(cert-err33-c): can't fail for this
+  std::signal(SIGUSR2, SIG_IGN);  // NOLINT(cert-err33-c): nor for this
   sigset_t watched{};
   ::sigemptyset(&watched);
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&watched, number);

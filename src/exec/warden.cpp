@@ -135,6 +135,7 @@ Warden::Warden(int control_fd, DvmDirectory directory, UniqueFd daemon_fd)
 bool Warden::prepare() {
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return false;
   std::signal(SIGPIPE, SIG_IGN);  // NOLINT(cert-err33-c): can't fail for SIGPIPE
+  std::signal(SIGUSR2, SIG_IGN);  // NOLINT(cert-err33-c): nor for this
   sigset_t watched{};
   ::sigemptyset(&watched);
   for (const int number : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, kLastOneSignal})

@@ -326,7 +326,8 @@ int main(int argc, char** argv) {
   limit_size(parsed->options, static_cast<std::size_t>(params->get_int("prte_max_vm_size")));
   auto failpoints = Failpoints::parse(params->get_string("tide_failpoint"));
   if (!failpoints) return fail(failpoints.error().message, 2);
-  std::signal(SIGPIPE, SIG_IGN);
+  // The last two a scheduler may send for programs that write checkpoints.
+  for (const int number : {SIGPIPE, SIGUSR1, SIGUSR2}) std::signal(number, SIG_IGN);
   ReadyPipe pipe;
   if (parsed->options.daemonize && !parsed->options.check) {
     auto forked = daemonize(pipe);

@@ -59,7 +59,8 @@ rm::SlurmCommandsConfig commands_config(const Params& params) {
 rm::SlurmSettings settings_of(const Params& params, const std::string& job_name) {
   return {.job_name = job_name,
           .first_look_ms = params.get_duration_ms("ras_slurm_first_look"),
-          .last_look_ms = params.get_duration_ms("ras_slurm_last_look")};
+          .last_look_ms = params.get_duration_ms("ras_slurm_last_look"),
+          .silence_ms = params.get_duration_ms("ras_slurm_timeout")};
 }
 
 std::vector<hosts::HostWord> words_of(const std::vector<wire::HostRequest>& hosts,

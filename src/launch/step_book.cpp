@@ -13,7 +13,7 @@ namespace tide::launch {
 namespace {
 
 constexpr std::size_t kKeptLines = 6;
-constexpr std::size_t kMostHostsInWord = 100'000;
+constexpr std::size_t kMostHostsInLine = 100'000;
 
 // Said by srun on machines that are in order.
 constexpr std::array<std::string_view, 2> kNoise = {
@@ -56,7 +56,8 @@ std::vector<std::string> possible_hosts(std::string_view text) {
       for (auto& name : split(word, ',')) out.push_back(std::move(name));
       continue;
     }
-    auto names = hosts::written_out(word, kMostHostsInWord);
+    auto names =
+        hosts::written_out(word, kMostHostsInLine - std::min(kMostHostsInLine, out.size()));
     if (auto* list = std::get_if<std::vector<std::string>>(&names)) {
       out.insert(out.end(), list->begin(), list->end());
     }

@@ -107,6 +107,14 @@ TEST(StepBook, WhoEndsWithTheCommandIsToldWhyThatEnded) {
   EXPECT_EQ(book.words_at_the_end(Rank(5)).size(), 1U);
 }
 
+TEST(StepBook, ALineThatNamesTooManyIsNotWrittenOut) {
+  StepBook book = three();
+  book.complained("srun: error: x[1-50000] node[2-3]: tasks 0-1: Killed");
+  EXPECT_THAT(book.take_suspects(), ElementsAre(Rank(4), Rank(5)));
+  book.complained("srun: error: x[1-50000] x[1-49998] node[2-3]: tasks 0-1: Killed");
+  EXPECT_FALSE(book.has_suspects());
+}
+
 TEST(StepBook, NoiseCostsNoMemory) {
   StepBook book = three();
   for (int i = 0; i < 1000; ++i) book.complained(std::to_string(i) + ": line " + std::to_string(i));

@@ -114,6 +114,8 @@ void StepLauncher::launch(std::vector<LaunchItem> items) {
       fail_later(item.rank, no_command_);
     } else if (!is_scheduler_name(item.host)) {
       fail_later(item.rank, say::not_a_host_name(item.host));
+    } else if (config_.names_its_job && item.job.empty()) {
+      fail_later(item.rank, say::node_without_job(item.host));  // srun would ask for one
     } else if (config_.command.pattern.each) {
       queue_.emplace_back().push_back(std::move(item));
       continue;

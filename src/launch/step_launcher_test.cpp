@@ -8,6 +8,7 @@
 #include <asio/io_context.hpp>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -218,6 +219,18 @@ TEST_F(StepLauncherTest, TheJobThatWeRunInDoesNotSteerTheCommand) {
   ASSERT_TRUE(run_until_joined(2));
   EXPECT_THAT(read_text(folder_.file("environment.18")), HasSubstr("SLURM_NTASKS=8\n"))
       << "a command of the user's may want to know its job";
+}
+
+// Without the number of one srun would ask for a job of its own, of which nobody knows.
+TEST_F(StepLauncherTest, ANodeWhoseJobIsOverFails) {
+  write_command("touch called; cat");
+  auto named = config();
+  named.names_its_job = true;
+  start(named);
+  launch({item(1, "")});
+  ASSERT_TRUE(run_until_failed(1));
+  EXPECT_EQ(*seen(1).failed, "the job that node1 was of is over");
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("called")));
 }
 
 TEST_F(StepLauncherTest, AMissingCommandIsTheStartsErrorUnlessNobodyNeedsIt) {

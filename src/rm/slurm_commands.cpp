@@ -91,10 +91,33 @@ void add(std::vector<std::string>& argv, std::string_view option, std::uint32_t 
   if (value > 0) argv.push_back(fmt::format("{}={}", option, value));
 }
 
+// Of several salloc takes the last one. Theirs are put to ours.
+std::vector<std::string> without_excludes(const std::vector<std::string>& args,
+                                          std::vector<std::string>& excluded) {
+  constexpr std::string_view kLong = "--exclude=";
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const std::string_view arg = args[i];
+    const bool value_follows = (arg == "--exclude" || arg == "-x") && i + 1 < args.size();
+    if (value_follows) {
+      excluded.push_back(args[++i]);
+    } else if (arg.starts_with(kLong)) {
+      excluded.emplace_back(arg.substr(kLong.size()));
+    } else if (arg.starts_with("-x") && arg.size() > 2) {
+      excluded.emplace_back(arg.substr(2));
+    } else {
+      out.emplace_back(arg);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::string> salloc_argv(const SlurmWish& wish,
                                      const std::vector<std::string>& more_args) {
+  auto excluded = wish.without;
+  const auto others = without_excludes(more_args, excluded);
   // Without --no-kill the loss of one node would take all others of the job along; without
   // --kill-command salloc would live on when its job is over.
   std::vector<std::string> argv = {"salloc", "--no-kill", "--kill-command",
@@ -110,8 +133,8 @@ std::vector<std::string> salloc_argv(const SlurmWish& wish,
   add(argv, "--account", wish.account);
   add(argv, "--qos", wish.qos);
   add(argv, "--nodelist", join(wish.names, ","));
-  add(argv, "--exclude", join(wish.without, ","));
-  argv.insert(argv.end(), more_args.begin(), more_args.end());
+  add(argv, "--exclude", join(excluded, ","));
+  argv.insert(argv.end(), others.begin(), others.end());
   for (const auto word : {kHolder, std::string_view("/proc/self/environ"), std::string_view("-")}) {
     argv.emplace_back(word);
   }
@@ -311,12 +334,13 @@ SlurmCommands::~SlurmCommands() {
   for (const auto& command : running_) command->forget();
 }
 
-void SlurmCommands::run(std::vector<std::string> argv, OnEnd then) {
+std::shared_ptr<exec::Command> SlurmCommands::run(std::vector<std::string> argv, OnEnd then) {
   auto command = std::make_shared<exec::Command>(io_);
   running_.insert(command);
   const auto done = [this, alive = std::weak_ptr(lifetime_), weak = std::weak_ptr(command),
                      then = std::move(then)](const Result<exec::CommandEnd>& end) {
     if (alive.expired()) return;
+    questions_.erase(weak.lock());
     running_.erase(weak.lock());
     then(end);
     look_whether_settled();
@@ -326,6 +350,11 @@ void SlurmCommands::run(std::vector<std::string> argv, OnEnd then) {
       {.ended = done});
   // Not from inside of who asks.
   if (!started) asio::post(io_, [done, error = started.error()] { done(error); });
+  return command;
+}
+
+void SlurmCommands::question(std::vector<std::string> argv, OnEnd then) {
+  questions_.insert(run(std::move(argv), std::move(then)));
 }
 
 void SlurmCommands::order(std::vector<std::string> argv, Then<Status> then) {
@@ -335,24 +364,24 @@ void SlurmCommands::order(std::vector<std::string> argv, Then<Status> then) {
 }
 
 void SlurmCommands::show(const std::string& job, Then<Result<SlurmJob>> then) {
-  run({"scontrol", "--details", "--oneliner", "show", "job", job},
-      [job, then = std::move(then)](const auto& end) {
-        if (auto status = status_of(end, "scontrol"); !status) return then(status.error());
-        auto read = parse_slurm_job(end->output);
-        if (read && read->id != job) {
-          return then(say::slurm_unreadable("job " + job, one_line(end->output)));
-        }
-        then(std::move(read));
-      });
+  question({"scontrol", "--details", "--oneliner", "show", "job", job},
+           [job, then = std::move(then)](const auto& end) {
+             if (auto status = status_of(end, "scontrol"); !status) return then(status.error());
+             auto read = parse_slurm_job(end->output);
+             if (read && read->id != job) {
+               return then(say::slurm_unreadable("job " + job, one_line(end->output)));
+             }
+             then(std::move(read));
+           });
 }
 
 void SlurmCommands::list(Then<Result<std::vector<SlurmRow>>> then) {
-  run({"squeue", "--noheader", "--states=all", fmt::format("--user={}", getuid()),
-       fmt::format("--format={}", kSlurmRowFormat)},
-      [then = std::move(then)](const auto& end) {
-        if (auto status = status_of(end, "squeue"); !status) return then(status.error());
-        then(parse_slurm_rows(end->output));
-      });
+  question({"squeue", "--noheader", "--states=all", fmt::format("--user={}", getuid()),
+            fmt::format("--format={}", kSlurmRowFormat)},
+           [then = std::move(then)](const auto& end) {
+             if (auto status = status_of(end, "squeue"); !status) return then(status.error());
+             then(parse_slurm_rows(end->output));
+           });
 }
 
 std::unique_ptr<SlurmHold> SlurmCommands::allocate(const SlurmWish& wish,
@@ -378,7 +407,9 @@ void SlurmCommands::cancel(const std::string& job, const std::string& name, Then
 
 // ---- the end ----
 
+// Nobody waits for what was only asked, and Slurm may be away.
 void SlurmCommands::settle(std::uint32_t limit_ms, Then<bool> then) {
+  for (const auto& command : questions_) command->terminate();
   settled_ = std::move(then);
   settle_timer_.expires_after(std::chrono::milliseconds(limit_ms));
   settle_timer_.async_wait([this, alive = std::weak_ptr(lifetime_)](const asio::error_code& error) {

@@ -53,14 +53,16 @@ class SlurmCommands final : public SlurmControl {
   class Hold;
   using OnEnd = std::function<void(const Result<exec::CommandEnd>&)>;
 
-  void run(std::vector<std::string> argv, OnEnd then);
+  std::shared_ptr<exec::Command> run(std::vector<std::string> argv, OnEnd then);
+  void question(std::vector<std::string> argv, OnEnd then);
   void order(std::vector<std::string> argv, Then<Status> then);
   void look_whether_settled();
 
   asio::io_context& io_;
   SlurmCommandsConfig config_;
   exec::Environment environment_;
-  std::set<std::shared_ptr<exec::Command>> running_;  // and salloc that gives its job back
+  std::set<std::shared_ptr<exec::Command>> running_;    // and salloc that gives its job back
+  std::set<std::shared_ptr<exec::Command>> questions_;  // of these
   std::set<const Hold*> holds_;
   asio::steady_timer settle_timer_;
   Then<bool> settled_;

@@ -151,6 +151,15 @@ TEST_F(SlurmCommandsTest, ACommandThatIsNotThereIsAnErrorThatComesLater) {
   EXPECT_THAT(rows.error().message, HasSubstr("cannot start 'squeue'"));
 }
 
+TEST_F(SlurmCommandsTest, TheEndWaitsForNoAnswerThatNobodyNeeds) {
+  stand_in("squeue", "touch $here/hangs; exec sleep 1000");
+  std::optional<Result<std::vector<SlurmRow>>> rows;
+  commands().list(into(rows));
+  until([this] { return exists("hangs"); });
+  EXPECT_TRUE(settled());
+  EXPECT_TRUE(rows && !*rows);
+}
+
 TEST_F(SlurmCommandsTest, NothingIsToldWhenNobodyIsThereAnyMore) {
   const Variable nothing_else("PATH", folder_.path());
   stand_in("squeue", "");

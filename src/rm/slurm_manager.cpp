@@ -192,6 +192,11 @@ void SlurmManager::on_end_known(std::uint32_t number, SlurmJob job,
   }
   book_.update(job, true);
   auto hosts = book_.used_hosts_of(job.id);
+  const auto wished = wish_of(found->second).count;
+  if (hosts.size() < wished) {  // some are the DVM's already, or have gone
+    refuse(number, say::slurm_gave_fewer(job.id, wished, hosts.size()));
+    return see_to(job.id);
+  }
   limit_slots(hosts, found->second.share.named);
   auto& here = found->second.share.here;
   hosts.insert(hosts.begin(), here.begin(), here.end());

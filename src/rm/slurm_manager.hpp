@@ -62,6 +62,7 @@ struct SlurmSettings {
   std::string job_name{};               // of new jobs
   std::uint32_t first_look_ms = 2'000;  // after a change
   std::uint32_t last_look_ms = 60'000;  // when there was none for long
+  std::uint32_t silence_ms = 20'000;    // of a salloc whose job runs; 0: no limit
   std::uint32_t settle_ms = 90'000;     // at the end, for jobs to be given back
 };
 
@@ -101,9 +102,10 @@ class SlurmManager {
     core::Lease wish{};
     std::unique_ptr<SlurmHold> hold{};
     std::uint32_t minutes = 0;
-    std::string queued{};   // the job that waits in the queue
-    std::string told{};     // of it
-    std::string granted{};  // the job of which the end is not known yet
+    std::string queued{};                          // the job that waits in the queue
+    std::string told{};                            // of it
+    std::optional<std::uint64_t> runs_since_ms{};  // as Slurm has it, and salloc has not said so
+    std::string granted{};                         // the job of which the end is not known yet
   };
   struct Wanted {
     core::AskForNodes ask{};
@@ -176,6 +178,7 @@ class SlurmManager {
   void compare(const std::vector<SlurmRow>& rows);
   void compare(const SlurmRow& row);
   void compare(std::uint32_t number, const SlurmRow& row);
+  void compare_running(std::uint32_t number);
   void know_parent(const SlurmJob& job);
   void look_for_queued(const std::vector<SlurmRow>& rows);
   void look_closer(const std::string& job);

@@ -140,6 +140,23 @@ TEST_F(SlurmManagerTest, WhoIsCancelledWhileALostNodeIsLookedAtAsksForNothing) {
   EXPECT_THAT(notes_.take(), ElementsAre(StartsWith("granted 3: n4 for")));
 }
 
+// A site's own options may make Slurm give nodes that the DVM has.
+TEST_F(SlurmManagerTest, AJobWithFewerNewNodesThanWereAskedForIsGivenBack) {
+  start();
+  const std::vector<std::vector<std::string>> answers = {{"n1"}, {"n5", "n1"}};
+  for (const auto& names : answers) {
+    ask(1, 2 + static_cast<std::uint32_t>(names.size()));
+    slurm_.grant(slurm_.requests.size() - 1, job("18", names));
+    slurm_.run();
+    EXPECT_THAT(notes_.take(),
+                ElementsAre(StartsWith(fmt::format("refused 1: Slurm job 18 has {} of the {} nodes",
+                                                   names.size() - 1, names.size()))));
+    EXPECT_FALSE(slurm_.requests.back()->is_held);
+  }
+  ask(2, 2);
+  EXPECT_THAT(notes_.take(), ElementsAre(StartsWith("granted 2: n3 n4 for")));
+}
+
 // ---- for how long ----
 
 TEST_F(SlurmManagerTest, AWishForTimeIsMetExactly) {

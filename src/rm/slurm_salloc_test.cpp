@@ -44,6 +44,20 @@ TEST(SlurmCommands, ARequestSaysAllThatIsWished) {
                           "--mem=0", "cat", "/proc/self/environ", "-"));
 }
 
+TEST(SlurmCommands, NodesThatASiteExcludesAreExcludedBesideOurs) {
+  const SlurmWish wish{.count = 1, .without = {"node1", "node2"}, .job_name = "x"};
+  for (const std::vector<std::string>& site :
+       {std::vector<std::string>{"--exclude=bad[1-3]", "--mem=0"},
+        std::vector<std::string>{"--mem=0", "-x", "bad[1-3]"},
+        std::vector<std::string>{"--exclude", "bad[1-3]", "--mem=0"},
+        std::vector<std::string>{"-xbad[1-3]", "--mem=0"}}) {
+    EXPECT_THAT(salloc_argv(wish, site),
+                ElementsAre("salloc", "--no-kill", "--kill-command", "--nodes=1",
+                            "--ntasks-per-node=1", "--job-name=x", "--exclude=node1,node2,bad[1-3]",
+                            "--mem=0", "cat", "/proc/self/environ", "-"));
+  }
+}
+
 TEST(SlurmCommands, WholeNodesAreAskedForWithoutANumberOfCores) {
   EXPECT_THAT(
       salloc_argv({.count = 1, .whole_nodes = true, .cores = 4, .job_name = "x"}, {}),

@@ -145,7 +145,20 @@ void SlurmManager::compare(std::uint32_t number, const SlurmRow& row) {
     queued(number, say::slurm_job_waits(row.id, row.reason));
   } else if (row.life == SlurmLife::kComes) {
     queued(number, say::slurm_nodes_get_ready(row.id));
+  } else {
+    compare_running(number);
   }
+}
+
+// Slurm has granted it. That salloc says nothing of it may be the moment, or for good.
+void SlurmManager::compare_running(std::uint32_t number) {
+  auto& ask = asks_.at(number);
+  if (!ask.runs_since_ms) {
+    ask.runs_since_ms = clock_.now_ms();
+    return hurry();
+  }
+  const bool silent = clock_.now_ms() >= *ask.runs_since_ms + settings_.silence_ms;
+  if (settings_.silence_ms > 0 && silent) refuse(number, say::slurm_command_silent("salloc"));
 }
 
 void SlurmManager::look_closer(const std::string& job) {

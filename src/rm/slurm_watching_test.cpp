@@ -434,6 +434,21 @@ TEST_F(SlurmManagerTest, ARequestWhoseNodesGetReadySaysSo) {
   EXPECT_THAT(notes_.take(), ElementsAre("queued 1: Slurm makes the nodes of job 18 ready"));
 }
 
+// Slurm has granted it long since, and salloc does not say so.
+TEST_F(SlurmManagerTest, ASallocThatMissesItsGrantIsNotWaitedForForEver) {
+  start();
+  ask(1, 3);
+  slurm_.queue(0, "18");
+  notes_.take();
+  slurm_.jobs["18"] = job("18", {"n5"});
+  pass(2'000 + 19'000);
+  EXPECT_THAT(notes_.take(), IsEmpty()) << "it may take a moment";
+  pass(20'000);
+  EXPECT_THAT(notes_.take(),
+              ElementsAre(StartsWith("refused 1: Slurm's salloc did not answer in time")));
+  EXPECT_FALSE(slurm_.requests[0]->is_held);
+}
+
 TEST_F(SlurmManagerTest, AnotherLimitIsAnotherLease) {
   with_child({"n5"}, kStartS + 600);
   slurm_.jobs["18"].ends_s = kStartS + 1'200;

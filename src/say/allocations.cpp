@@ -15,6 +15,14 @@ Error too_many_allocations(std::size_t limit) {
                fmt::format("there are {} allocations already{}some of them released", limit, kTry)};
 }
 
+Error too_many_asks(std::size_t limit) {
+  return Error{
+      ErrorCode::kOutOfResources,
+      fmt::format("{} requests for nodes wait already{}again when some were answered; tide status "
+                  "shows them, and tide alloc cancel NAME takes one back",
+                  limit, kTry)};
+}
+
 Error extend_of_what() {
   return invalid(fmt::format(
       "an allocation is to be extended, but not said which{}PMIX_ALLOC_ID or PMIX_ALLOC_REQ_ID",

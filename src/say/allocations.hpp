@@ -11,6 +11,7 @@ namespace tide::say {
 
 Error unknown_allocation_request();
 Error too_many_allocations(std::size_t limit);
+Error too_many_asks(std::size_t limit);
 Error extend_of_what();
 Error no_allocation_to_extend(std::string_view id);
 Error allocation_of_others(std::string_view id);

@@ -254,6 +254,7 @@ void add_launching(Page& page) {
   SAMPLE(launch_agent_without_input, "pdsh");
   SAMPLE(launch_agent_unreadable, "ssh -o 'X=y", "a quote is not closed");
   SAMPLE(not_a_host_name, "-oProxyCommand=x");
+  SAMPLE(node_without_job, "node4");
   using enum LaunchTrouble;
   SAMPLE(launch_failed,
          failed_launch(kNameNotFound, {"ssh: Could not resolve hostname node7: Name or service not "

@@ -120,6 +120,7 @@ void add_commands(Page& page) {
 void add_allocations(Page& page) {
   SAMPLE(unknown_allocation_request);
   SAMPLE(too_many_allocations, 10'000);
+  SAMPLE(too_many_asks, 256);
   SAMPLE(extend_of_what);
   SAMPLE(no_allocation_to_extend, "a7");
   SAMPLE(allocation_of_others, "a7");

@@ -37,6 +37,7 @@ void add_slurm(Page& page) {
   SAMPLE(slurm_job_is_not_new, "17");
   SAMPLE(slurm_job_was_lost, "18", "CANCELLED");
   SAMPLE(slurm_job_waits, "18", "");
+  SAMPLE(slurm_gave_fewer, "18", 2, 1);
   SAMPLE(slurm_lost_meanwhile, "node5", slurm_job_over("18", "CANCELLED"));
   SAMPLE(slurm_nodes_get_ready, "18");
   SAMPLE(slurm_job_waits, "18", "Resources");

@@ -126,6 +126,10 @@ Error launch_agent_unreadable(std::string_view agents, std::string_view why) {
                              quoted(agents), why, kTry));
 }
 
+std::string node_without_job(std::string_view host) {
+  return fmt::format("the job that {} was of is over", host);
+}
+
 std::string not_a_host_name(std::string_view host) {
   return fmt::format("{} can't be the name of a host", quoted(host));
 }

@@ -49,5 +49,6 @@ Error no_launch_agent(std::string_view agents);
 Error launch_agent_without_input(std::string_view agent);
 Error launch_agent_unreadable(std::string_view agents, std::string_view why);
 std::string not_a_host_name(std::string_view host);
+std::string node_without_job(std::string_view host);
 
 }  // namespace tide::say

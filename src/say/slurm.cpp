@@ -134,6 +134,13 @@ Error slurm_job_was_lost(std::string_view job, std::string_view state) {
                fmt::format("{} before its nodes could be used", slurm_job_over(job, state))};
 }
 
+Error slurm_gave_fewer(std::string_view job, std::size_t wished, std::size_t given) {
+  return Error{ErrorCode::kOutOfResources,
+               fmt::format("Slurm job {} has {} of the {} nodes that were asked for: the rest are "
+                           "nodes of the DVM, or have gone{}scontrol show job {}",
+                           job, given, wished, kTry, job)};
+}
+
 Error slurm_lost_meanwhile(std::string_view node, std::string_view reason) {
   return Error{ErrorCode::kOutOfResources,
                fmt::format("node {}, which was kept for it, is gone: {}{}the same again", node,

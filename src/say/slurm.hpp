@@ -29,6 +29,7 @@ Error slurm_has_none_of_them();
 // `reason`: Slurm's word for it.
 Error slurm_waits_for_ever(std::string_view job, std::string_view reason);
 Error slurm_job_is_not_new(std::string_view job);
+Error slurm_gave_fewer(std::string_view job, std::size_t wished, std::size_t given);
 Error slurm_lost_meanwhile(std::string_view node, std::string_view reason);
 Error slurm_job_was_lost(std::string_view job, std::string_view state);
 // `reason`: Slurm's word for it; empty: not known yet.

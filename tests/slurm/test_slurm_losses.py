@@ -165,6 +165,28 @@ def test_a_step_that_is_lost_takes_its_daemons_along_and_no_others(slurm, trial,
     one.unhurt()
 
 
+def our_pids(one):
+    """The processes of the DVM, by node: the head, and what a step has started."""
+    return {name: sorted(of_node(one.bed, name, f"{BIN}/prted") + of_node(one.bed, name, "prte ")) for name in one.bed.names()}
+
+
+@pytest.mark.limit(120)
+def test_signals_for_programs_that_write_checkpoints_harm_no_daemon(slurm, trial):
+    """Slurm sends them to all that a step has started: #SBATCH --signal=USR1@120, scancel --signal."""
+    one = trial(2)
+    came, job = grown(one, 1)
+    before = our_pids(one)
+    assert all(len(before[name]) >= 3 for name in [*one.names, *came]), before
+    for name in ("USR1", "USR2"):
+        slurm.slurm("scancel", f"--signal={name}", one.dvm.job.id, job)
+        for pid in sum(before.values(), []):  # Slurm does the same when it comes to it
+            os.kill(pid, getattr(signal, f"SIG{name}"))
+    everywhere(one.dvm, [*one.names, *came])
+    assert our_pids(one) == before
+    assert one.dvm.tool("tide", "shrink", "--host", ",".join(came), "--wait").returncode == 0
+    one.unhurt()
+
+
 @pytest.mark.limit(120)
 @pytest.mark.parametrize("kind", ["silent", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("crash", "cut", "freeze"))])
 def test_a_node_that_is_lost_takes_no_other_along(slurm, trial, kind):
