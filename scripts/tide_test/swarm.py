@@ -14,8 +14,8 @@ FOLDER = "tests/swarm"
 FAULTS = [f"{FOLDER}/test_swarm_faults.py", f"{FOLDER}/test_swarm_storm.py"]
 SLURM_FOLDER = "tests/slurm"
 # What runs one after the other, on beds of its own; what is new goes with the first.
-SLURM_LANES = {"bed": ("testbed", "start", "many", "examples"), "faults": ("faults", "outage"), "elastic": ("elastic", "time"),
-               "losses": ("losses", "cost")}
+SLURM_LANES = {"bed": ("testbed", "start", "many", "examples"), "faults": ("faults",), "outage": ("outage",),
+               "elastic": ("elastic", "time"), "losses": ("losses", "cost")}
 # (minutes, faults, nodes) of the soak, and what its starts, ends and a stuck job may take beside
 SOAK, SOAK_LONG, SOAK_MARGIN_S = (0.5, 4, 10), (10, 20, 16), 240
 

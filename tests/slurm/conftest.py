@@ -19,6 +19,8 @@ from swarmlib.client import why_not  # noqa: E402
 from swarmlib.slurm import Wish  # noqa: E402
 
 NODES, MANY_NODES = 10, 32
+# Nodes that Slurm shows as idle may be given to nobody until it looks the next time.
+GRANT_LIMIT_S = 40
 
 
 def pytest_collection_modifyitems(items):
@@ -135,6 +137,7 @@ def tool():
 
     def make(dvm):
         started.append(ask_as_a_tool(dvm))
+        started[-1].limit_s = GRANT_LIMIT_S
         return started[-1]
 
     yield make

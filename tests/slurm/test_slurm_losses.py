@@ -13,7 +13,7 @@ from bed import process_table
 from dvm import BIN, wait_until
 from growing import UNDONE
 from swarm_dvm import FAST, MARGIN_S, SILENCE_S, everywhere
-from swarm_growing import ask_as_a_tool, left_on
+from swarm_growing import left_on
 from test_swarm_faults import check_gone
 from trials import ReadyDvm, trial  # noqa: F401
 
@@ -117,9 +117,9 @@ def test_a_grow_with_a_node_where_no_daemon_starts_is_undone(slurm, spoilt, tria
 
 # row:C3
 @pytest.mark.limit(120)
-def test_a_program_is_told_the_cause(slurm, spoilt, trial):
+def test_a_program_is_told_the_cause(slurm, spoilt, trial, tool):
     one = trial(2, options=("--no-kill", "-w", "node[1-2]"), prtemca=PROMPT_START)
-    asker = ask_as_a_tool(one.dvm)
+    asker = tool(one.dvm)
     with spoilt_before_srun(one, spoilt, "node4", "program"):
         assert asker.ask("more", "new", "list=node3,node4", "req=mine")[0] == SUCCESS
     code, facts = asker.event()

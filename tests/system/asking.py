@@ -16,6 +16,8 @@ WARNING = "PMIX_ALLOC_TIMEOUT_WARNING"
 class Asker:
     """pmix_alloc: what it was told so far, line by line, and what it is to ask."""
 
+    limit_s = 10  # for an answer
+
     def __init__(self, process, orders, output):
         self.process, self._orders, self._output = process, orders, output
 
@@ -27,7 +29,8 @@ class Asker:
         self._orders.flush()
 
     def heard(self, beginning):
-        return wait_until(lambda: [line for line in self.lines() if line.startswith(beginning)], what=f"it hears {beginning!r}")
+        return wait_until(lambda: [line for line in self.lines() if line.startswith(beginning)], limit_s=self.limit_s,
+                          what=f"it hears {beginning!r}")
 
     @property
     def nspace(self):
@@ -43,7 +46,7 @@ class Asker:
 
     def event(self, name=None):
         """The one event that it was told, of its request of this name."""
-        wait_until(lambda: self.events(), what="it hears of the end")
+        wait_until(lambda: self.events(), limit_s=self.limit_s, what="it hears of the end")
         (only,) = [one for one in self.events() if name is None or one[1].get("req") == name]
         return only
 
