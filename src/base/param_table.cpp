@@ -136,6 +136,10 @@ constexpr std::array kTable = {
         "Time for an agent to log in on the other machine, a third of it to connect, and again "
         "for the daemon to find the head",
         100, kHourMs),
+    duration("plm_step_grace", "15s",
+             "How long a daemon that a scheduler's command has started goes on when the scheduler "
+             "tells it to end, for programs to end in good order",
+             0, kHourMs),
     duration("plm_step_timeout", "30s",
              "Time until something is heard of a daemon that a scheduler's command starts, and "
              "again for the daemon to find the head",

@@ -1,6 +1,7 @@
 // Changes that processes and tools ask for, and what they are told.
 #include <algorithm>
 #include <memory>
+#include <ranges>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -245,12 +246,13 @@ void ElasticDesk::take_back_request(const ChangeAsker& asker, const Actor& actor
                                     const Wanted& request) {
   const auto& name = request.request_id();
   if (name.empty()) return refuse(asker, say::cancel_of_what());
-  const auto found = std::ranges::find_if(asks_, [&](const auto& entry) {
+  const auto newest_first = std::views::reverse(asks_);
+  const auto found = std::ranges::find_if(newest_first, [&](const auto& entry) {
     const Ask& ask = entry.second;
     const bool own = ask.nspace == actor.nspace || (actor.by_command && ask.of_user);
     return own && ask.request_id == name;
   });
-  if (found == asks_.end()) return refuse(asker, say::no_request_to_cancel(name));
+  if (found == newest_first.end()) return refuse(asker, say::no_request_to_cancel(name));
   take_back(found->first, say::request_was_cancelled(name));
   answer_begun({.asker = asker}, true);
 }

@@ -288,6 +288,14 @@ TEST_F(QueuedAllocations, AreTakenBackByTheirName) {
   EXPECT_THAT(cancelled(rig.seen), SizeIs(1));
 }
 
+TEST_F(QueuedAllocations, OfOneNameTheNewerIsTakenBackFirst) {
+  const auto older = queue(about(wants(AllocationRequest::NEW, 1), "", "mine"));
+  const auto newer = queue(about(wants(AllocationRequest::NEW, 1), "", "mine"));
+  const auto cancel = about(wants(AllocationRequest::CANCEL, 0), "", "mine");
+  EXPECT_THAT(cancelled(ask(cancel)), ElementsAre(newer));
+  EXPECT_THAT(cancelled(ask(cancel)), ElementsAre(older));
+}
+
 TEST_F(QueuedAllocations, OfTheUserAreTakenBackByCommand) {
   const auto of_tool = queue(about(wants(AllocationRequest::NEW, 1), "", "tools"));
   const auto made = by_command(about(wants(AllocationRequest::NEW, 2), "", "mine"), 8);

@@ -39,7 +39,7 @@ struct ElasticConfig {
   std::uint32_t process_grace_ms = 10'000;      // for processes on nodes that are released
   std::uint32_t process_settle_ms = 2'000;      // … for their end to be told when they are killed
   std::uint32_t departure_timeout_ms = 10'000;  // for daemons that are ordered to leave
-  std::uint32_t return_timeout_ms = 5'000;      // for resource managers to take nodes back
+  std::uint32_t return_timeout_ms = 8'000;      // for resource managers to take nodes back
   std::vector<std::string> managers{"pool"};    // those that are active, the first one first
   std::string scheduler_key{};  // a scheduler proves itself by it; empty: nobody is one
   Verbosity verbosity{};
@@ -344,7 +344,8 @@ class ElasticDesk : public AllocationServices {
                                                   const Owners& owners) const;
   void give_back(CampaignId id, Campaign& campaign);
   void give_back_at_once(const std::vector<NodeRequest>& nodes);
-  void note_not_taken(const std::string& manager, const Campaign& campaign, const char* verdict);
+  void note_not_taken(const std::string& manager, const Campaign& campaign,
+                      std::string_view verdict);
   void end_without_answers(CampaignId id, const Campaign& campaign);
 
   // ---- leases ----

@@ -60,10 +60,11 @@ bool ElasticDesk::is_returning(CampaignId id) const {
 }
 
 void ElasticDesk::note_not_taken(const std::string& manager, const Campaign& campaign,
-                                 const char* verdict) {
+                                 std::string_view verdict) {
   const auto share = share_of(manager, campaign.owners);
   if (share.empty()) return;
-  const auto text = say::nodes_not_taken_back(manager, share, verdict);
+  const auto text = say::nodes_not_taken_back(manager, share, say::first_line(verdict));
+  tell(campaign.asker, text);
   notes_.add(Subsystem::kRas, 0, "{}", text);
   events_.add_of_dvm(EventKind::kReturnFailed, text);
 }
@@ -75,7 +76,8 @@ void ElasticDesk::handle(const ReturnAnswered& event) {
   Campaign& campaign = campaigns_.at(id);
   if (campaign.unanswered.erase(event.manager) == 0) return;
   if (event.verdict != ReturnVerdict::kTaken) {
-    note_not_taken(event.manager, campaign, kVerdicts.at(static_cast<std::size_t>(event.verdict)));
+    const std::string_view verdict = kVerdicts.at(static_cast<std::size_t>(event.verdict));
+    note_not_taken(event.manager, campaign, event.text.empty() ? verdict : event.text);
   }
   if (campaign.unanswered.empty()) end(id);
 }

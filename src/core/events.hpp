@@ -258,6 +258,7 @@ struct ReturnAnswered {  // answers ReturnNodes
   std::uint32_t number = 0;
   std::string manager = {};
   ReturnVerdict verdict = ReturnVerdict::kTaken;
+  std::string text = {};  // why, where it has not taken them
 };
 
 // ---- launcher ----

@@ -139,9 +139,15 @@ DaemonProgram::DaemonProgram(const wire::DaemonBlob& blob, const Params& params,
       endings_(
           io_, [this](core::ProcKey proc, int number) { end_client(proc, number); },
           [this](std::function<void()> then) { services_.when_settled(std::move(then)); }),
-      signals_(io_, SIGTERM, SIGINT, SIGHUP),
+      signals_(io_, SIGINT, SIGHUP),
       exit_timer_(io_),
       on_its_own_(blob.own_directory() && !blob.attached()) {
+  // In a scheduler's step whoever started us hears that one, and decides.
+  if (blob.in_step()) {
+    std::signal(SIGTERM, SIG_IGN);  // NOLINT(cert-err33-c): can't fail for this
+  } else {
+    signals_.add(SIGTERM);
+  }
   if (blob.below_size() > 0) prepare_launches(blob, params);
 }
 

@@ -106,7 +106,10 @@ int be_warden(const wire::DaemonBlob& blob, const Place& place, NodeVoice& voice
   if (!leave_session(blob, place)) {
     return voice.fail(system_error("cannot write " + place.log_path, errno).message);
   }
-  return exec::run_warden_of_node(control.release(), std::move(*directory), std::move(joined));
+  return exec::run_warden_of_node({.control_fd = control.release(),
+                                   .directory = std::move(*directory),
+                                   .daemon_fd = std::move(joined),
+                                   .hears_sigterm = !blob.in_step()});
 }
 
 // ---- in the foreground ----
@@ -137,7 +140,11 @@ class Foreground {
         voice_(voice),
         life_line_([this](std::string_view line) { obey(line); }) {}
 
-  NodeOutcome run(exec::WardenCommand start, std::uint32_t timeout_ms);
+  struct Limits {
+    std::chrono::milliseconds to_join;
+    std::chrono::milliseconds to_leave;  // … in good order, once a scheduler says so
+  };
+  NodeOutcome run(exec::WardenCommand start, Limits limits);
 
  private:
   void listen_to_signals();
@@ -146,6 +153,7 @@ class Foreground {
   void read_joined();
   void read_control();
   void read_signal();
+  [[nodiscard]] std::string what_took_long() const;
   void obey(std::string_view order);
   void handle(const exec::Started& started) { pid_ = static_cast<pid_t>(started.pid); }
   void handle(const exec::StartFailed& failed) { status_ = voice_.fail(failed.text); }
@@ -167,15 +175,18 @@ class Foreground {
   launch::LineReader life_line_;
   exec::WardenFrameReader reader_;
   pid_t pid_ = 0;
+  Limits limits_{};
   std::optional<Clock::time_point> deadline_;
   bool has_joined_ = false;
+  bool leaves_ = false;
   std::optional<int> daemon_status_;
   std::optional<int> status_;
 };
 
-NodeOutcome Foreground::run(exec::WardenCommand start, std::uint32_t timeout_ms) {
+NodeOutcome Foreground::run(exec::WardenCommand start, Limits limits) {
+  limits_ = limits;
   if (session_ == Session::kIsTask) listen_to_signals();
-  deadline_ = Clock::now() + std::chrono::milliseconds(timeout_ms);
+  deadline_ = Clock::now() + limits_.to_join;
   if (!write_all(control_.get(), exec::encode(start).text())) {
     status_ = voice_.fail("the warden is gone");
   }
@@ -183,18 +194,22 @@ NodeOutcome Foreground::run(exec::WardenCommand start, std::uint32_t timeout_ms)
   ::prctl(PR_SET_DUMPABLE, 1);  // a session that stays is its user's to look at
   while (!status_) {
     poll_once();
-    if (!status_ && deadline_ && Clock::now() >= *deadline_) {
-      status_ =
-          voice_.fail("the daemon did not reach the head within " + human_duration_ms(timeout_ms));
-    }
+    if (!status_ && deadline_ && Clock::now() >= *deadline_)
+      status_ = voice_.fail(what_took_long());
   }
   if (!has_joined_ || session_ != Session::kBrief) end_warden();
   if (session_ == Session::kIsTask) end_what_is_left();
   return {*status_, daemon_status_};
 }
 
-// A scheduler that ends its job signals us, warden and daemon alike: we wait for them. What it may
-// send for programs that write checkpoints is nothing to us.
+std::string Foreground::what_took_long() const {
+  if (leaves_) return fmt::format("ended by signal {} of whoever started the daemon", SIGTERM);
+  return "the daemon did not reach the head within " +
+         human_duration_ms(static_cast<std::uint64_t>(limits_.to_join.count()));
+}
+
+// A scheduler that ends its job signals all that it has started. What it may send for programs that
+// write checkpoints is nothing to us.
 void Foreground::listen_to_signals() {
   std::signal(SIGUSR1, SIG_IGN);  // NOLINT(cert-err33-c): can't fail for this
   std::signal(SIGUSR2, SIG_IGN);  // NOLINT(cert-err33-c): nor for this
@@ -221,6 +236,12 @@ void Foreground::poll_once() {
 void Foreground::read_signal() {
   signalfd_siginfo info{};
   if (::read(signals_.get(), &info, sizeof(info)) != static_cast<ssize_t>(sizeof(info))) return;
+  // Programs here have been told as well, and it has some time for them. The head takes its leave.
+  if (has_joined_ && info.ssi_signo == SIGTERM) {
+    if (std::exchange(leaves_, true)) return;
+    deadline_ = Clock::now() + limits_.to_leave;
+    return voice_.leaves();
+  }
   status_ =
       voice_.fail(fmt::format("ended by signal {} of whoever started the daemon", info.ssi_signo));
 }
@@ -383,9 +404,12 @@ NodeOutcome start_node(wire::DaemonBlob blob, NodeVoice& voice) {
   wipe_key(blob);
   Foreground foreground(warden, std::move(channels->ours), std::move(channels->joined_reads),
                         std::move(place), blob, voice);
-  return foreground.run(
-      std::move(start),
-      params->get_duration_ms(blob.in_step() ? "plm_step_timeout" : "plm_ssh_timeout"));
+  const auto limit = [&params](const char* name) {
+    return std::chrono::milliseconds(params->get_duration_ms(name));
+  };
+  return foreground.run(std::move(start),
+                        {.to_join = limit(blob.in_step() ? "plm_step_timeout" : "plm_ssh_timeout"),
+                         .to_leave = limit("plm_step_grace")});
 }
 
 }  // namespace tide::daemon

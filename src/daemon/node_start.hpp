@@ -19,6 +19,8 @@ class NodeVoice {
   // A line from the log of a daemon that has ended; fail() follows.
   virtual void last_words(const std::string& line) = 0;
   virtual void joined(pid_t pid) = 0;
+  // Whoever started the session wants its end; there is a time until then.
+  virtual void leaves() {}
 };
 
 struct NodeOutcome {

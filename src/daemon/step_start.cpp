@@ -39,6 +39,7 @@ class StepVoice : public NodeVoice {
   void joined(pid_t pid) override {
     write_all(STDOUT_FILENO, launch::step_joined_text(rank_, pid));
   }
+  void leaves() override { write_all(STDOUT_FILENO, launch::step_leaves_text(rank_)); }
 
  private:
   Rank rank_;

@@ -72,6 +72,7 @@ class Warden {
   int run();
   // The directory belongs to our parent, which removes it as long as it lives.
   void leave_directory_to(pid_t parent) { holder_ = parent; }
+  void leave_sigterm_to_parent() { hears_sigterm_ = false; }
 
  private:
   struct Daemon {
@@ -119,6 +120,7 @@ class Warden {
   std::map<std::uint32_t, Daemon> daemons_;
   SweepPace pace_;  // running: there may be strangers among our children
   bool childless_ = true;
+  bool hears_sigterm_ = true;
   bool let_go_ = false;
   bool winding_down_ = false;
   bool left_behind_ = false;  // the daemon ends after us
@@ -205,6 +207,8 @@ void Warden::read_signals() {
   while (::read(signals_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
     if (info.ssi_signo == static_cast<std::uint32_t>(kLastOneSignal)) {
       leave_behind(static_cast<pid_t>(info.ssi_pid));
+    } else if (info.ssi_signo == SIGTERM && !hears_sigterm_) {
+      continue;
     } else if (info.ssi_signo != SIGCHLD) {
       wind_down();
     }
@@ -397,8 +401,10 @@ int run_warden(int control_fd, const std::string& run_directory) {
   return warden.run();
 }
 
-int run_warden_of_node(int control_fd, DvmDirectory directory, UniqueFd daemon_fd) {
-  return Warden(control_fd, std::move(directory), std::move(daemon_fd)).run();
+int run_warden_of_node(WardenOfNode node) {
+  Warden warden(node.control_fd, std::move(node.directory), std::move(node.daemon_fd));
+  if (!node.hears_sigterm) warden.leave_sigterm_to_parent();
+  return warden.run();
 }
 
 }  // namespace tide::exec

@@ -25,8 +25,13 @@ inline constexpr int kLastOneSignal = SIGUSR1;
 // Needs a program with a single thread. Returns the exit status for main().
 int run_warden(int control_fd, const std::string& run_directory);
 
-// The same for a node with a directory of its own, which is held here. The first daemon inherits
-// `daemon_fd`, under its number.
-int run_warden_of_node(int control_fd, DvmDirectory directory, UniqueFd daemon_fd);
+// The same for a node with a directory of its own, which is held here.
+struct WardenOfNode {
+  int control_fd = -1;
+  DvmDirectory directory;
+  UniqueFd daemon_fd;         // the first daemon inherits it, under its number
+  bool hears_sigterm = true;  // else that is for its parent to hear, who decides
+};
+int run_warden_of_node(WardenOfNode node);
 
 }  // namespace tide::exec

@@ -284,9 +284,10 @@ class NodeWardenTest : public WardenTest {
       info.name = "node-1";
       info.node = "n1";
       auto made = create_dvm_directory(base(), info);
-      ::_exit(
-          !made ? 9
-                : run_warden_of_node(sockets[1], std::move(made->directory), UniqueFd(daemon_fd_)));
+      ::_exit(!made ? 9
+                    : run_warden_of_node({.control_fd = sockets[1],
+                                          .directory = std::move(made->directory),
+                                          .daemon_fd = UniqueFd(daemon_fd_)}));
     }
     ::close(sockets[1]);
     ::close(pipe[1]);

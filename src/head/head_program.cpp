@@ -274,9 +274,8 @@ void HeadProgram::perform(core::Action action) {
           log_note(rim::subsystem_name(a.subsystem), a.verbosity, a.text);
         } else if constexpr (std::is_same_v<T, core::LaunchDaemons>) {
           launch_daemons(a);
-        } else if constexpr (std::is_same_v<T, core::AskForNodes>) {
-          supply_->ask(a);
-        } else if constexpr (std::is_same_v<T, core::AskForTime>) {
+        } else if constexpr (std::is_same_v<T, core::AskForNodes> ||
+                             std::is_same_v<T, core::AskForTime>) {
           supply_->ask(a);
         } else if constexpr (std::is_same_v<T, core::CancelAsk>) {
           supply_->cancel(a);
@@ -423,6 +422,17 @@ void HeadProgram::on_daemon_launch_failed(Rank rank, std::string text) {
 }
 void HeadProgram::on_daemon_exited(Rank rank, std::string text) {
   post_end_of(rank, core::DaemonExited{rank, std::move(text)});
+}
+// Perhaps with all its job, which the scheduler knows.
+void HeadProgram::on_daemon_leaves(Rank rank) {
+  const auto& nodes = core_.roster().nodes();
+  const auto node = nodes.find(rank);
+  if (node == nodes.end() || core_.roster().is_shutting_down()) return;
+  supply_->daemon_ended(node->second.name, [] {});
+}
+// Its daemons are mostly known to be lost by then, and nobody knows why.
+void HeadProgram::on_step_lost(std::string text) {
+  if (!core_.roster().is_shutting_down()) log_warning(std::move(text));
 }
 // What a scheduler takes back it ends without a word to us: then it is no loss.
 void HeadProgram::post_end_of(Rank rank, core::HeadEvent event) {

@@ -106,7 +106,7 @@ void SlurmSupply::give_back(const core::ReturnNodes& order, bool late) {
   // At the end of the DVM all jobs that were made for it go, see finish(). The one that it was
   // started in stays with whoever started it.
   if (order.number == 0 && !order.never_joined) return;
-  if (late) return on_returned(order.number, core::ReturnVerdict::kDeclined);
+  if (late) return on_returned(order.number, core::ReturnVerdict::kDeclined, "");
   manager_.give_back(order);
 }
 
@@ -162,8 +162,8 @@ void SlurmSupply::on_lease_moved(std::vector<std::string> nodes, std::uint32_t t
   dvm_.post(core::LeaseMoved{std::move(nodes), time_ms});
 }
 
-void SlurmSupply::on_returned(std::uint32_t number, core::ReturnVerdict verdict) {
-  dvm_.post(core::ReturnAnswered{number, kName, verdict});
+void SlurmSupply::on_returned(std::uint32_t number, core::ReturnVerdict verdict, std::string why) {
+  dvm_.post(core::ReturnAnswered{number, kName, verdict, std::move(why)});
 }
 
 void SlurmSupply::on_parent_over(std::string reason) {

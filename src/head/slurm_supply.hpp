@@ -48,7 +48,7 @@ class SlurmSupply final : public Supply, private rm::SlurmListener {
   void on_pushed(Grant grant) override;
   void on_reclaimed(std::vector<std::string> nodes, std::string reason) override;
   void on_lease_moved(std::vector<std::string> nodes, std::uint32_t time_ms) override;
-  void on_returned(std::uint32_t number, core::ReturnVerdict verdict) override;
+  void on_returned(std::uint32_t number, core::ReturnVerdict verdict, std::string why) override;
   void on_parent_over(std::string reason) override;
   void on_parent_limit(std::uint64_t left_ms) override;
   void on_note(std::string text) override;

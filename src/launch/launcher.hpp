@@ -21,6 +21,11 @@ class LaunchHandler {
   virtual void on_daemon_started(Rank rank, pid_t pid) = 0;
   // Of another machine: prted was found there and is of this version. The rest follows.
   virtual void on_daemon_greeted(Rank /*rank*/, const std::string& /*version*/) {}
+  // Of a scheduler's step: the scheduler wants it to end. It goes on for a time, in which we may
+  // take leave of it.
+  virtual void on_daemon_leaves(Rank /*rank*/) {}
+  // … and the command has ended by itself, and took along all that it had started.
+  virtual void on_step_lost(std::string /*text*/) {}
   virtual void on_daemon_launch_failed(Rank rank, std::string text) = 0;
   // How it ended and, if it left any, its last words; several lines.
   virtual void on_daemon_exited(Rank rank, std::string text) = 0;

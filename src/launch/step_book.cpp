@@ -102,6 +102,9 @@ std::optional<StepWord> StepBook::heard(std::string_view line) {
       if (member.state >= State::kJoined) return std::nullopt;
       enter(member, State::kJoined);
       return word;
+    case StepWord::What::kLeaves:
+      if (member.state != State::kJoined) return std::nullopt;
+      return word;
     case StepWord::What::kEnded:
       if (member.state == State::kOver) return std::nullopt;
       return word;

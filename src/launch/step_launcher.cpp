@@ -180,6 +180,10 @@ StepSession::Callbacks StepLauncher::callbacks_of(const std::shared_ptr<Step>& s
                 if (!shutting_down_) handler_.on_daemon_started(rank, pid);
                 if (const auto known = weak.lock()) not_starting(*known, rank);
               },
+          .leaves =
+              [this, weak](Rank rank) {
+                if (!weak.expired() && !shutting_down_) handler_.on_daemon_leaves(rank);
+              },
           .ended =
               [this, weak](Rank rank, const StepEnd& end) {
                 if (const auto known = weak.lock()) ended(*known, rank, end);
@@ -202,9 +206,11 @@ void StepLauncher::ended(Step& step, Rank rank, const StepEnd& end) {
   not_starting(step, rank);
   if (shutting_down_) return;
   if (end.joined || ended_by_us_.contains(rank)) {
-    handler_.on_daemon_exited(
-        rank, say::step_daemon_ended(end.with_step ? command_->name() : "",
-                                     exec::describe_wait_status(end.wait_status), end.words));
+    auto text = say::step_daemon_ended(end.with_step ? command_->name() : "",
+                                       exec::describe_wait_status(end.wait_status), end.words);
+    const bool is_first = end.with_step && !std::exchange(step.is_lost, true);
+    if (is_first && !ended_by_us_.contains(rank)) handler_.on_step_lost(text);
+    handler_.on_daemon_exited(rank, std::move(text));
   } else {
     handler_.on_daemon_launch_failed(rank, describe(step, rank, end));
   }

@@ -68,6 +68,7 @@ class StepLauncher : public Launcher {
     std::string job;
     std::map<Rank, std::string> hosts;
     std::set<Rank> starting;  // while there are some it is under way
+    bool is_lost = false;     // its command has ended by itself
   };
   using Group = std::vector<LaunchItem>;  // for one command
 

@@ -39,6 +39,7 @@ struct Seen {
   pid_t pid = 0;
   std::optional<std::string> failed;
   std::optional<std::string> exited;
+  bool leaves = false;
 };
 
 class StepLauncherTest : public ::testing::Test, public LaunchHandler {
@@ -47,6 +48,8 @@ class StepLauncherTest : public ::testing::Test, public LaunchHandler {
     seen_[rank].greeted = version;
   }
   void on_daemon_started(Rank rank, pid_t pid) override { seen_[rank].pid = pid; }
+  void on_daemon_leaves(Rank rank) override { seen_[rank].leaves = true; }
+  void on_step_lost(std::string text) override { lost_.push_back(std::move(text)); }
   void on_daemon_launch_failed(Rank rank, std::string text) override {
     EXPECT_FALSE(inside_call_);
     EXPECT_FALSE(seen_[rank].failed || seen_[rank].exited) << rank.value();
@@ -153,6 +156,7 @@ class StepLauncherTest : public ::testing::Test, public LaunchHandler {
   asio::io_context io_;
   std::unique_ptr<StepLauncher> launcher_;
   std::map<Rank, Seen> seen_;
+  std::vector<std::string> lost_;  // steps
   bool down_ = false;
   bool inside_call_ = false;
 };
@@ -260,6 +264,16 @@ TEST_F(StepLauncherTest, WhenTheCommandRefusesAllFailWithItsWords) {
             "  try: by hand: srun node2");
 }
 
+TEST_F(StepLauncherTest, WhoIsToldToGoIsHeardOfOnceItIsThere) {
+  start(
+      "greet 2; echo '2: tide-step-leaves 2'; up 1; echo '1: tide-step-leaves 1'; up 2; cat > "
+      "input");
+  launch(2);
+  ASSERT_TRUE(run_until_joined(2));
+  EXPECT_TRUE(seen(1).leaves);
+  EXPECT_FALSE(seen(2).leaves || seen(1).exited);
+}
+
 TEST_F(StepLauncherTest, OneThatFailsIsNamedWithItsWordsAndTheOthersGoOn) {
   start(
       "up 1 3; echo '1: /opt/prted: error while loading shared libraries: libx.so' >&2\n"
@@ -334,6 +348,7 @@ TEST_F(StepLauncherTest, TheEndOfTheCommandIsTheEndOfAll) {
               "    srun: Force Terminated StepId=17.8");
   }
   EXPECT_TRUE(run_until_failed(3));
+  EXPECT_THAT(lost_, ::testing::SizeIs(1)) << "once for all of them";
 }
 
 TEST_F(StepLauncherTest, ACommandThatIsKilledIsNoticed) {

@@ -67,6 +67,7 @@ void StepSession::heard(std::string_view line) {
   if (!word) return;
   if (word->what == StepWord::What::kGreets) return greeted(*word);
   if (word->what == StepWord::What::kJoined) return joined(*word);
+  if (word->what == StepWord::What::kLeaves) return callbacks_.leaves(word->rank);
   StepEnd end;
   end.wait_status = static_cast<int>(word->number);
   member_ended(word->rank, std::move(end));

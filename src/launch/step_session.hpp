@@ -46,6 +46,7 @@ class StepSession : public std::enable_shared_from_this<StepSession> {
   struct Callbacks {
     std::function<void(Rank, const std::string& version)> greeted;
     std::function<void(Rank, pid_t)> joined;
+    std::function<void(Rank)> leaves;
     std::function<void(Rank, const StepEnd&)> ended;
     std::function<void()> over;  // the command is gone
   };

@@ -23,6 +23,7 @@ struct Form {
 constexpr std::array kForms = {
     Form{"tide-step-greets ", StepWord::What::kGreets, true},
     Form{"tide-step-joined ", StepWord::What::kJoined, true},
+    Form{"tide-step-leaves ", StepWord::What::kLeaves, false},
     Form{"tide-step-says ", StepWord::What::kSays, false},
     Form{"tide-step-ended ", StepWord::What::kEnded, true},
 };
@@ -51,6 +52,10 @@ std::string step_greeting_text(Rank rank, const Greeting& greeting) {
 
 std::string step_joined_text(Rank rank, pid_t pid) {
   return fmt::format("{}{} {}\n", word_for(StepWord::What::kJoined), rank.value(), pid);
+}
+
+std::string step_leaves_text(Rank rank) {
+  return fmt::format("{}{}\n", word_for(StepWord::What::kLeaves), rank.value());
 }
 
 std::string step_says_text(Rank rank, std::string_view line) {

@@ -22,7 +22,7 @@ namespace tide::launch {
 inline constexpr std::size_t kMaxStepBlobBytes = std::size_t{16} << 20U;
 
 struct StepWord {
-  enum class What : std::uint8_t { kGreets, kJoined, kSays, kEnded };
+  enum class What : std::uint8_t { kGreets, kJoined, kLeaves, kSays, kEnded };
   What what = What::kSays;
   Rank rank;
   std::uint32_t number = 0;  // the protocol; the pid; how it ended, as waitpid() gave it
@@ -33,6 +33,7 @@ struct StepWord {
 // Lines, with their ends.
 std::string step_greeting_text(Rank rank, const Greeting& greeting);
 std::string step_joined_text(Rank rank, pid_t pid);
+std::string step_leaves_text(Rank rank);  // whoever started it wants it to go, and it waits for us
 std::string step_says_text(Rank rank, std::string_view line);  // before the end: why
 std::string step_ended_text(Rank rank, int wait_status);
 

@@ -18,6 +18,8 @@ TEST(StepWords, AreReadBackWhateverStandsBeforeThem) {
               (StepWord{What::kGreets, Rank(3), 1, "0.2 beta"}));
     EXPECT_EQ(step_word_of(before + step_joined_text(Rank(3), 4711)),
               (StepWord{What::kJoined, Rank(3), 4711, ""}));
+    EXPECT_EQ(step_word_of(before + step_leaves_text(Rank(3))),
+              (StepWord{What::kLeaves, Rank(3), 0, ""}));
     EXPECT_EQ(step_word_of(before + step_says_text(Rank(3), "no\nmemory 5")),
               (StepWord{What::kSays, Rank(3), 0, "no\\nmemory 5"}));
     EXPECT_EQ(step_word_of(before + step_ended_text(Rank(3), 256)),

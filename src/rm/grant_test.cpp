@@ -163,6 +163,13 @@ TEST(Grant, OfSlurmSaysWhatDoesNotFit) {
   EXPECT_THAT(found_in(odd), ElementsAre(HasSubstr("'--jobid=3 x' is no id of a job")));
 }
 
+TEST(Grant, OfSlurmInPartsIsNoneToUse) {
+  World parts = slurm("node1", "4");
+  parts.variables["SLURM_HET_SIZE"] = "2";
+  EXPECT_THAT(found_in(parts), ElementsAre(HasSubstr("it is a heterogeneous job")));
+  EXPECT_THAT(found_in(parts, "none"), ElementsAre("none"));
+}
+
 TEST(Grant, OfPbsCountsLines) {
   EXPECT_THAT(found_in(pbs("n1\nn1\nn2\r\n\nn1\n  n3.east  \n")),
               ElementsAre("pbs 17.server PBS_NODEFILE", "n1:3", "n2:1", "n3.east:1"));

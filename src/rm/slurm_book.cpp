@@ -294,6 +294,11 @@ void SlurmBook::was_resized(const std::string& job, const Order& order) {
   }
 }
 
+bool SlurmBook::can_shrink(const std::string& job) const {
+  const auto known = jobs_.find(job);
+  return known == jobs_.end() || known->second.can_shrink;
+}
+
 void SlurmBook::cannot_resize(const std::string& job) {
   const auto known = jobs_.find(job);
   if (known == jobs_.end()) return;

@@ -97,6 +97,7 @@ class SlurmBook {
   // is free again: a failed start is no reason to make it smaller.
   std::set<std::string> give_back(std::span<const std::string> names, bool never_joined);
   [[nodiscard]] Order order_for(const std::string& job) const;
+  [[nodiscard]] bool can_shrink(const std::string& job) const;
   // It was made smaller, or can't be: what was kept is free to be had again.
   void was_resized(const std::string& job, const Order& order);
   // It can't be made smaller (any more): what was to go back is free to be had again.

@@ -45,18 +45,18 @@ TEST_F(SlurmCommandsTest, ChangesJobs) {
   stand_in("scontrol", "");
   stand_in("scancel", "");
   const std::vector<std::string> staying = {"node3", "node5"};
-  EXPECT_TRUE(done([&](auto then) { commands().resize("18", staying, then); }));
+  EXPECT_TRUE(done([&](const auto& then) { commands().resize("18", staying, then); }));
   EXPECT_THAT(lines_of("scontrol.argv"), ElementsAre("update", "JobId=18", "NodeList=node3,node5"));
-  EXPECT_TRUE(done([&](auto then) { commands().prolong("18", 7, then); }));
+  EXPECT_TRUE(done([&](const auto& then) { commands().prolong("18", 7, then); }));
   EXPECT_THAT(lines_of("scontrol.argv"), ElementsAre("update", "JobId=18", "TimeLimit=+7"));
-  EXPECT_TRUE(done([&](auto then) { commands().cancel("18", "tide-x", then); }));
+  EXPECT_TRUE(done([&](const auto& then) { commands().cancel("18", "tide-x", then); }));
   EXPECT_THAT(lines_of("scancel.argv"), ElementsAre("--name=tide-x", "18"));
 }
 
 TEST_F(SlurmCommandsTest, NoShellReadsWhatIsAsked) {
   stand_in("scontrol", "");
   const std::vector<std::string> staying = {"$(touch " + file("hit") + ")", "; exit"};
-  EXPECT_TRUE(done([&](auto then) { commands().resize("`id`", staying, then); }));
+  EXPECT_TRUE(done([&](const auto& then) { commands().resize("`id`", staying, then); }));
   EXPECT_THAT(lines_of("scontrol.argv"),
               ElementsAre("update", "JobId=`id`", "NodeList=" + staying[0] + ",; exit"));
   EXPECT_FALSE(exists("hit"));
@@ -89,7 +89,7 @@ TEST_F(SlurmCommandsTest, ThatAJobIsNotThereIsAnAnswer) {
   stand_in("scancel",
            "echo 'scancel: error: Kill job error on job id 18: Invalid job id specified' >&2; "
            "exit 1");
-  const auto cancelled = done([&](auto then) { commands().cancel("18", "tide-x", then); });
+  const auto cancelled = done([&](const auto& then) { commands().cancel("18", "tide-x", then); });
   ASSERT_FALSE(cancelled);
   EXPECT_EQ(cancelled.error().code, ErrorCode::kNotFound);
 }
@@ -103,7 +103,7 @@ TEST_F(SlurmCommandsTest, AControllerThatIsNotThereMayBeLater) {
   ASSERT_FALSE(rows);
   EXPECT_EQ(rows.error().code, ErrorCode::kUnavailable);
   EXPECT_EQ(rows.error().message, "Slurm's squeue failed: " + words);
-  const auto resized = done([&](auto then) { commands().resize("18", {}, then); });
+  const auto resized = done([&](const auto& then) { commands().resize("18", {}, then); });
   ASSERT_FALSE(resized);
   EXPECT_EQ(resized.error().code, ErrorCode::kUnavailable);
 }
@@ -112,7 +112,7 @@ TEST_F(SlurmCommandsTest, AJobThatIsChangedNoMoreIsTold) {
   stand_in("scontrol",
            "echo 'Job update not available right now, the DB index is being set, try again in a "
            "bit for job 18' >&2; exit 1");
-  const auto prolonged = done([&](auto then) { commands().prolong("18", 1, then); });
+  const auto prolonged = done([&](const auto& then) { commands().prolong("18", 1, then); });
   ASSERT_FALSE(prolonged);
   EXPECT_EQ(prolonged.error().code, ErrorCode::kNotSupported);
   EXPECT_THAT(prolonged.error().message, HasSubstr("without slurmdbd"));

@@ -66,7 +66,9 @@ std::optional<GrantedNodes> ask_slurm(const Surroundings& surroundings) {
 
 }  // namespace
 
+// Slurm keeps the parts of such a job apart: no command reaches all of its nodes.
 Result<GrantedNodes> read_slurm(const Surroundings& surroundings) {
+  if (variable(surroundings, "SLURM_HET_SIZE")) return say::slurm_job_of_parts();
   auto read = read_environment(surroundings);
   if (!read) return read;
   auto now = ask_slurm(surroundings);

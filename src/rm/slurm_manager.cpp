@@ -16,6 +16,7 @@ constexpr std::uint64_t kMinuteMs = 60'000;
 constexpr std::uint64_t kBeforeTheEndMs = 3'000;
 // Between the start of a job and its being known here: it is to last so much longer.
 constexpr std::uint64_t kToHearOfItMs = 2'000;
+constexpr std::uint64_t kStaleMs = 1'000;  // what was learnt of a job before that
 constexpr std::uint32_t kFirstRetryMs = 5'000;
 constexpr std::uint32_t kLastRetryMs = 60'000;
 constexpr std::uint32_t kMostCancels = 20;
@@ -105,6 +106,12 @@ void SlurmManager::ask_for(Wanted wanted) {
     });
   }
   const auto number = wanted.ask.ask;
+  if (wanted.ask.wish.time_ms > parent_left_ms() && parent_may_last_longer()) {
+    looking_for_.insert(number);
+    return look_at_parent([this, number, wanted = std::move(wanted)] {
+      if (looking_for_.erase(number) > 0) ask_for(wanted);
+    });
+  }
   const auto count = wanted.ask.all ? book_.count_free_beside(wanted.words) : wanted.ask.count;
   if (wanted.words.empty() && count == 0) return listener_.on_granted(number, {});
   auto share = book_.grant(count, wanted.words);
@@ -273,11 +280,26 @@ void SlurmManager::refuse_without(const std::vector<std::string>& gone, const st
 // ---- more time ----
 
 void SlurmManager::ask(const core::AskForTime& wanted) {
+  auto out = prolonging_of(wanted);
+  if ((!out || out->cut) && parent_may_last_longer()) {
+    looking_for_.insert(wanted.ask);
+    return look_at_parent([this, wanted] {
+      if (looking_for_.erase(wanted.ask) > 0) ask(wanted);
+    });
+  }
+  if (!out) return listener_.on_refused(wanted.ask, out.error());
+  const auto jobs = out->jobs;
+  prolongings_.emplace(wanted.ask, std::move(*out));
+  for (const auto& job : jobs) prolong(wanted.ask, job);
+}
+
+// As far as the first job lasts, as it is known here.
+Result<SlurmManager::Prolonging> SlurmManager::prolonging_of(const core::AskForTime& wanted) const {
   Prolonging out{.time_ms = wanted.time_ms};
   for (const auto& node : wanted.nodes) {
     if (const auto job = book_.job_of(node); !job.empty()) out.nodes[job].push_back(node);
   }
-  if (out.nodes.empty()) return listener_.on_refused(wanted.ask, say::slurm_has_none_of_them());
+  if (out.nodes.empty()) return say::slurm_has_none_of_them();
   const auto parent_ms = parent_left_ms();
   for (const auto& [job, nodes] : out.nodes) {
     out.jobs.insert(job);
@@ -285,15 +307,26 @@ void SlurmManager::ask(const core::AskForTime& wanted) {
     const auto ends_ms = last_end_ms(nodes);
     const auto parent_end_ms = clock_.now_ms() + parent_ms;
     const auto room_ms = parent_end_ms > ends_ms ? parent_end_ms - ends_ms : 0;
-    if (room_ms < kSecondMs) {
-      return listener_.on_refused(wanted.ask, say::slurm_no_longer_than(book_.parent()));
-    }
+    if (room_ms < kSecondMs) return say::slurm_no_longer_than(book_.parent());
     out.cut = out.cut || room_ms < out.time_ms;
     out.time_ms = at_most_u32(std::min<std::uint64_t>(room_ms, out.time_ms));
   }
-  const auto jobs = out.jobs;
-  prolongings_.emplace(wanted.ask, std::move(out));
-  for (const auto& job : jobs) prolong(wanted.ask, job);
+  return out;
+}
+
+// Somebody may have prolonged it since it was looked at: then nobody is cut short for nothing.
+bool SlurmManager::parent_may_last_longer() const {
+  return parent_left_ms() > 0 && clock_.now_ms() >= parent_looked_ms_ + kStaleMs;
+}
+
+void SlurmManager::look_at_parent(std::function<void()> then) {
+  const auto job = book_.parent();
+  control_.show(job, [this, job, age = book_.age(job),
+                      then = std::move(then)](const Result<SlurmJob>& closer) {
+    parent_looked_ms_ = clock_.now_ms();
+    looked_closer(job, age, closer);
+    then();
+  });
 }
 
 // What Slurm gives already, because it counts in minutes, is not asked for again.
@@ -368,8 +401,9 @@ void SlurmManager::give_back(const core::ReturnNodes& order) {
   if (back.jobs.empty()) {
     const bool slurm_has_them = std::ranges::all_of(
         order.nodes, [this](const auto& node) { return book_.job_of(node).empty(); });
-    return listener_.on_returned(order.number, slurm_has_them ? core::ReturnVerdict::kTaken
-                                                              : core::ReturnVerdict::kDeclined);
+    return listener_.on_returned(
+        order.number, slurm_has_them ? core::ReturnVerdict::kTaken : core::ReturnVerdict::kDeclined,
+        "");
   }
   const auto jobs = back.jobs;
   for (const auto& job : jobs) {
@@ -386,14 +420,17 @@ void SlurmManager::see_to(const std::string& job) {
   using What = SlurmBook::Order::What;
   switch (order.what) {
     case What::kNothing:
-      return settle_returns(job, core::ReturnVerdict::kTaken);
+      return book_.can_shrink(job) ? settle_returns(job, core::ReturnVerdict::kTaken)
+                                   : settle_returns(job, core::ReturnVerdict::kDeclined,
+                                                    say::slurm_shrinks_no_more(job));
     case What::kCancel:
       drop(job);
       return settle_returns(job, core::ReturnVerdict::kTaken);
     case What::kKeep:
       listener_.on_note(say::slurm_keeps_nodes(job, order.kept));
       book_.was_resized(job, order);
-      return settle_returns(job, core::ReturnVerdict::kDeclined);
+      return settle_returns(job, core::ReturnVerdict::kDeclined,
+                            say::slurm_keeps_nodes(job, order.kept));
     case What::kResize:
       return resize(job, std::move(order));
   }
@@ -430,14 +467,14 @@ void SlurmManager::resized(const std::string& job, const SlurmBook::Order& order
     return settle_returns(job, core::ReturnVerdict::kTaken);  // that it is over will be seen
   }
   if (status.error().code == ErrorCode::kUnavailable) {
-    settle_returns(job, core::ReturnVerdict::kDeferred);
+    settle_returns(job, core::ReturnVerdict::kDeferred, status.error().message);
     return try_again(job);
   }
   book_.cannot_resize(job);
   // Others may have come to go meanwhile: a job of which nothing is used goes as a whole.
   if (book_.order_for(job).what == SlurmBook::Order::What::kCancel) return see_to(job);
   listener_.on_note(say::slurm_cannot_shrink(job, order.leaving, status.error().message));
-  settle_returns(job, core::ReturnVerdict::kDeclined);
+  settle_returns(job, core::ReturnVerdict::kDeclined, status.error().message);
 }
 
 void SlurmManager::try_again(const std::string& job) {
@@ -450,17 +487,20 @@ void SlurmManager::try_again(const std::string& job) {
   });
 }
 
-void SlurmManager::settle_returns(const std::string& job, core::ReturnVerdict verdict) {
+void SlurmManager::settle_returns(const std::string& job, core::ReturnVerdict verdict,
+                                  const std::string& why) {
   for (auto& back : returns_) {
     if (back.late.contains(job) || back.jobs.erase(job) == 0) continue;
-    if (verdict != core::ReturnVerdict::kTaken) back.verdict = verdict;
+    if (verdict == core::ReturnVerdict::kTaken) continue;
+    back.verdict = verdict;
+    back.why = why;
   }
   std::vector<Return> done;
   std::erase_if(returns_, [&done](const Return& back) {
     if (back.jobs.empty()) done.push_back(back);
     return back.jobs.empty();
   });
-  for (const auto& back : done) listener_.on_returned(back.number, back.verdict);
+  for (const auto& back : done) listener_.on_returned(back.number, back.verdict, back.why);
 }
 
 void SlurmManager::drop(const std::string& job) {

@@ -49,7 +49,7 @@ class SlurmListener {
   virtual void on_pushed(Grant grant) = 0;
   virtual void on_reclaimed(std::vector<std::string> nodes, std::string reason) = 0;
   virtual void on_lease_moved(std::vector<std::string> nodes, std::uint32_t time_ms) = 0;
-  virtual void on_returned(std::uint32_t number, core::ReturnVerdict verdict) = 0;
+  virtual void on_returned(std::uint32_t number, core::ReturnVerdict verdict, std::string why) = 0;
   // The job that the DVM was started in is over.
   virtual void on_parent_over(std::string reason) = 0;
   // How long that one can last; 0: no limit.
@@ -118,6 +118,7 @@ class SlurmManager {
     std::set<std::string> jobs{};
     std::set<std::string> late{};  // of these: that had another order to be carried out
     core::ReturnVerdict verdict = core::ReturnVerdict::kTaken;
+    std::string why{};
   };
   struct Prolonging {
     std::map<std::string, std::vector<std::string>> nodes{};  // by job
@@ -151,6 +152,9 @@ class SlurmManager {
   [[nodiscard]] std::uint32_t left_ms(const std::string& job) const;
 
   // ---- more time ----
+  [[nodiscard]] Result<Prolonging> prolonging_of(const core::AskForTime& wanted) const;
+  [[nodiscard]] bool parent_may_last_longer() const;
+  void look_at_parent(std::function<void()> then);
   void prolong(std::uint32_t number, const std::string& job);
   void on_new_end(std::uint32_t number, const SlurmJob& job);
   void prolonged(std::uint32_t number, const std::string& job, const Status& status);
@@ -164,7 +168,8 @@ class SlurmManager {
   void resize(const std::string& job, SlurmBook::Order order);
   void resized(const std::string& job, const SlurmBook::Order& order, const Status& status);
   void drop(const std::string& job);
-  void settle_returns(const std::string& job, core::ReturnVerdict verdict);
+  void settle_returns(const std::string& job, core::ReturnVerdict verdict,
+                      const std::string& why = {});
   void try_again(const std::string& job);
   void cancel_left(const std::string& job);
   void give_back_the_rest();
@@ -215,6 +220,7 @@ class SlurmManager {
   std::optional<std::uint64_t> look_due_ms_{};
   bool looking_ = false;
   bool parent_seen_ = false;
+  std::uint64_t parent_looked_ms_ = 0;
   bool parent_over_ = false;
   bool finishing_ = false;
   std::uint64_t finish_by_ms_ = 0;

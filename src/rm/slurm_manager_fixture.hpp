@@ -224,7 +224,8 @@ class Notes final : public SlurmListener {
   void on_lease_moved(std::vector<std::string> nodes, std::uint32_t time_ms) override {
     add(fmt::format("moved {} to {}", fmt::join(nodes, " "), time_ms));
   }
-  void on_returned(std::uint32_t number, core::ReturnVerdict verdict) override {
+  void on_returned(std::uint32_t number, core::ReturnVerdict verdict, std::string why) override {
+    last_why = std::move(why);
     constexpr std::array kNames = {"taken", "declined", "deferred", "failed"};
     add(fmt::format("returned {}: {}", number, kNames.at(static_cast<std::size_t>(verdict))));
   }
@@ -234,6 +235,7 @@ class Notes final : public SlurmListener {
 
   std::vector<std::string> take() { return std::exchange(lines_, {}); }
   std::vector<Host> last_hosts{};
+  std::string last_why{};            // of what was not taken back
   std::uint64_t parent_left_ms = 0;  // as it was told last
   std::set<std::string> known_nodes{"n1", "n2"};
 

@@ -118,7 +118,7 @@ TEST_F(SlurmManagerTest, WhatAJobCannotGiveBackIsTheFirstToBeGranted) {
   EXPECT_THAT(notes_.take(), ElementsAre(StartsWith("granted 2: n7 for")));
   give_back(3, {"n7"});
   slurm_.run();
-  EXPECT_THAT(notes_.take(), ElementsAre("returned 3: taken"));
+  EXPECT_THAT(notes_.take(), ElementsAre("returned 3: declined"));
   EXPECT_THAT(slurm_.asked(), IsEmpty()) << "it is not tried again";
   give_back(4, {"n5"});
   EXPECT_FALSE(slurm_.requests[0]->is_held) << "but the whole can go";
@@ -388,6 +388,40 @@ TEST_F(SlurmManagerTest, AJobThatWasLeftIsNotMistakenForANewOneOfItsNumber) {
   slurm_.asked();
   pass(600'000);
   EXPECT_THAT(slurm_.asked(), ::testing::Not(::testing::Contains("cancel 18 tide-x")));
+}
+
+// It was prolonged as we advised, and no look came since.
+TEST_F(SlurmManagerTest, ALongerParentIsSeenBeforeAnybodyIsCutShort) {
+  with_child({"n5"}, kEndS - 60);
+  now_ms_ += 30'000;
+  slurm_.jobs["17"].ends_s = kEndS + 3'600;
+  ask_time(2, {"n5"}, 1'800'000);
+  EXPECT_THAT(slurm_.asked(), ElementsAre("show 17", "prolong 18 by 30", "show 18"));
+  EXPECT_THAT(notes_.take(), ::testing::Contains("time 2: 1800000"));
+  slurm_.jobs["17"].ends_s = kEndS + 7'200;
+  now_ms_ += 30'000;
+  ask(3, 1, {}, {.time_ms = 9'000'000});
+  EXPECT_THAT(slurm_.asked(), ElementsAre("show 17"));
+  slurm_.run();
+  EXPECT_EQ(slurm_.requests.at(1)->wish.minutes, 151U) << "150, and what is needed to hear of it";
+  manager().cancel(3);
+  now_ms_ += 30'000;
+  ask(4, 1, {}, {.time_ms = 90'000'000});
+  manager().cancel(4);
+  slurm_.run();
+  EXPECT_EQ(slurm_.requests.size(), 2U) << "nobody waits for it any more";
+}
+
+TEST_F(SlurmManagerTest, WhoGetsNothingBackSaysWhy) {
+  with_child({"n5", "n6", "n7"});
+  slurm_.errors["resize"] = {Error{ErrorCode::kNotSupported, "once only"}};
+  give_back(1, {"n6"});
+  slurm_.run();
+  EXPECT_THAT(notes_.take(), ::testing::Contains("returned 1: declined"));
+  EXPECT_EQ(notes_.last_why, "once only");
+  give_back(2, {"n7"});
+  EXPECT_THAT(notes_.take(), ElementsAre("returned 2: declined"));
+  EXPECT_THAT(notes_.last_why, ::testing::StartsWith("Slurm job 18 keeps them"));
 }
 
 // ---- the end ----

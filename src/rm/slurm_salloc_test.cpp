@@ -202,7 +202,7 @@ TEST_F(SlurmCommandsTest, OneThatDoesNotListenIsKilledAndItsJobLeft) {
 }
 
 TEST_F(SlurmCommandsTest, OneThatDoesNotLetGoOfItsJobIsEnded) {
-  config_.timeout_ms = 100;
+  config_.timeout_ms = 1'000;
   stand_in("salloc", std::string(kGrants) + "while :; do sleep 0.01; done");
   allocate();
   until_noted("granted");
@@ -211,7 +211,7 @@ TEST_F(SlurmCommandsTest, OneThatDoesNotLetGoOfItsJobIsEnded) {
 }
 
 TEST_F(SlurmCommandsTest, OneThatIsKilledWhileItLetsGoHasNotDoneSo) {
-  config_.timeout_ms = 100;
+  config_.timeout_ms = 1'000;
   stand_in("salloc", std::string(kGrants) +
                          "cat > $here/nothing\necho 'salloc: Relinquishing job allocation 17' >&2\n"
                          "trap '' TERM\nwhile :; do sleep 0.01; done");
@@ -278,11 +278,11 @@ TEST_F(SlurmCommandsTest, OneThatSaysNothingIsRefusedAndEnded) {
 }
 
 TEST_F(SlurmCommandsTest, OneThatWaitsMayDoSoForLong) {
-  config_.timeout_ms = 50;
+  config_.timeout_ms = 1'500;
   stand_in("salloc", kWaits);
   allocate();
   until_noted("waits");
-  io_.run_for(std::chrono::milliseconds(200));
+  io_.run_for(std::chrono::milliseconds(config_.timeout_ms));
   EXPECT_THAT(notes_, ElementsAre("waits 17"));
 }
 

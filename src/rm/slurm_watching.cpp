@@ -32,6 +32,7 @@ void SlurmManager::start() {
 void SlurmManager::know_parent(const SlurmJob& job) {
   parent_ = job;
   parent_seen_ = true;
+  parent_looked_ms_ = clock_.now_ms();
   cores_ = 0;
   for (const auto& host : job.nodes) cores_ = smaller_limit(cores_, host.slots);
   constexpr std::uint64_t kSecondMs = 1'000;

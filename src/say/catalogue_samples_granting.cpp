@@ -12,6 +12,7 @@ constexpr const char* kSource = "PBS_NODEFILE /var/spool/pbs/aux/17.server";
 
 void add_faults(Page& page) {
   SAMPLE(bad_job_id, "17 18");
+  SAMPLE(slurm_job_of_parts);
   SAMPLE(grant_variable_missing, "SLURM_JOB_NODELIST");
   SAMPLE(grant_without_nodes, kSource);
   SAMPLE(bad_node_list, {"SLURM_JOB_NODELIST", 0, 5, "[1-4"}, HostFault::kOpenBracket);

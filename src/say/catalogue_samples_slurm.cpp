@@ -48,6 +48,7 @@ void add_slurm(Page& page) {
   SAMPLE(slurm_job_not_seen, "17", slurm_command_silent("scontrol").message);
   SAMPLE(slurm_cannot_shrink, "18", kTwo,
          slurm_command_failed("scontrol", "Requested operation is presently disabled").message);
+  SAMPLE(slurm_shrinks_no_more, "18");
   SAMPLE(slurm_keeps_nodes, "17", kTwo);
   SAMPLE(slurm_is_waited_for, 85'000);
   SAMPLE(slurm_jobs_may_be_left, "tide-work");

@@ -75,6 +75,10 @@ Error pool_in_a_job(std::string_view option, std::string_view manager, std::stri
 
 // ---- what is not understood ----
 
+Error slurm_job_of_parts() {
+  return Error{ErrorCode::kNotSupported, "it is a heterogeneous job, and those are not supported"};
+}
+
 Error bad_job_id(std::string_view id) {
   return invalid(fmt::format("{} is no id of a job", quoted(id)));
 }

@@ -32,6 +32,7 @@ Error only_nodes_of_job(std::string_view host, std::string_view job,
 Error pool_in_a_job(std::string_view option, std::string_view manager, std::string_view job);
 
 // ---- what is not understood; without what to do ----
+Error slurm_job_of_parts();
 Error bad_job_id(std::string_view id);
 Error grant_variable_missing(std::string_view variable);
 Error grant_without_nodes(std::string_view source);

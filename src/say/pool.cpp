@@ -28,10 +28,12 @@ Error pool_hostfile_without_hosts() {
 }
 
 Error no_pool() {
-  return Error{ErrorCode::kOutOfResources,
-               fmt::format("the DVM has no pool that it could get more nodes from{}tide up "
-                           "--elastic --pool N, or --pool-hostfile FILE, at its start",
-                           kTry)};
+  return Error{
+      ErrorCode::kOutOfResources,
+      fmt::format("the DVM has no pool that it could get more nodes from{}tide up "
+                  "--elastic --pool N, or --pool-hostfile FILE, at its start; in a job of a "
+                  "scheduler: tide up --elastic, without --nodes",
+                  kTry)};
 }
 
 Error pool_has_too_few(std::uint32_t asked, std::size_t free) {

@@ -182,6 +182,13 @@ std::string slurm_cannot_shrink(std::string_view job, std::span<const std::strin
       name_list(nodes), job, why, kTry);
 }
 
+std::string slurm_shrinks_no_more(std::string_view job) {
+  return fmt::format(
+      "Slurm job {} keeps them: it can't be made smaller any more; the next grow takes what is not "
+      "used first",
+      job);
+}
+
 std::string slurm_keeps_nodes(std::string_view job, std::span<const std::string> nodes) {
   return fmt::format(
       "Slurm job {} keeps {}: it can't be without the node of its script, or without any; the next "

@@ -43,6 +43,7 @@ std::string slurm_took_nodes(std::string_view job);
 std::string slurm_job_not_seen(std::string_view job, std::string_view why);
 std::string slurm_cannot_shrink(std::string_view job, std::span<const std::string> nodes,
                                 std::string_view why);
+std::string slurm_shrinks_no_more(std::string_view job);
 std::string slurm_keeps_nodes(std::string_view job, std::span<const std::string> nodes);
 std::string slurm_is_waited_for(std::uint64_t limit_ms);
 std::string slurm_jobs_may_be_left(std::string_view name);

@@ -21,6 +21,8 @@ STATE_LIMIT_S = 30
 IDLE_LIMIT_S = 60
 QUEUE_FORMAT = "%i|%T|%j|%N|%r|%k"
 OUR_QUESTION = "REQUEST_STATS_INFO"
+LOG_SHOWN = 8000
+LEFT_LIMIT_S = 60  # a slurmstepd that does not reach those above it tries again for half a minute
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,10 @@ class SlurmBed(Bed):
         self.slurm("scontrol", "update", f"JobId={jobs[0].id}", f"AdminComment={mark}")
         wait_until(lambda: mark.encode() in self._saved(), limit_s=SAVED_LIMIT_S, what="slurmctld has saved its jobs")
 
+    def controller_log(self):
+        """The last of what slurmctld has written."""
+        return (self.swarm.place / "log" / "slurmctld.log").read_text(errors="replace")[-LOG_SHOWN:]
+
     def _saved(self):
         try:
             return (self.swarm.place / JOB_STATE).read_bytes()
@@ -191,12 +197,12 @@ class SlurmBed(Bed):
         """Until no node has anything to do, and each answers."""
         wait_until(lambda: set(self.node_states().values()) == {"idle"}, limit_s=limit_s, what="every node is idle")
 
-    def assert_nothing_left(self, **limits):
+    def assert_nothing_left(self, limit_s=LEFT_LIMIT_S):
         """No job in the queue, no process or file in any node; the next test finds idle nodes."""
         left = self._jobs_left()
         if left:
             self.scancel("-u", "root")
-        super().assert_nothing_left(**limits)
+        super().assert_nothing_left(limit_s)
         self.wait_idle()
         self._clear_shared()
         assert not left, f"left in the queue: {left}"

@@ -120,7 +120,7 @@ class SlurmDvm(SwarmDvm):
         return self.bed.processes()
 
     def log_sections(self):
-        return [("what the job wrote", self.said()), *super().log_sections()]
+        return [("what the job wrote", self.said()), ("slurmctld", self.bed.controller_log()), *super().log_sections()]
 
     def _logs(self):
         for node in self.nodes:

@@ -221,6 +221,27 @@ def test_a_head_that_is_killed_leaves_no_job_and_no_process(slurm, trial, how):
     check_gone(one.dvm, slurm.names(), MARGIN_S)
 
 
+# It needs some time for what it has to save.
+SAVES = "trap 'sleep 2; hostname >> {seen}; exit 0' TERM; echo up; while :; do sleep 0.1; done"
+
+
+# row:R14
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("how", ["batch", "salloc"])
+def test_programs_on_nodes_of_a_grow_have_the_time_that_slurm_gives_them(slurm, trial, how):
+    """Those of the first job not always: if srun is ended with it, it kills its tasks at once."""
+    one = trial(2, how=how)
+    came, job = grown(one, 2)
+    seen = slurm.fresh("seen")
+    seen.touch()
+    running = one.dvm.start("prun", "-n", 4, "--map-by", "node", "sh", "-c", SAVES.format(seen=seen))
+    assert [running.stdout.readline() for _ in range(4)] == ["up\n"] * 4
+    slurm.scancel(job)
+    wait_until(lambda: set(seen.read_text().split()) >= set(came), limit_s=15, what=f"{came} have saved")
+    one.wait_for_jobs([one.dvm.job.id])
+    one.unhurt()
+
+
 @pytest.mark.limit(120)
 def test_nodes_stay_when_their_salloc_is_killed_and_their_job_goes_with_them(slurm, trial):
     one = trial(2)
