@@ -72,7 +72,7 @@ def test_without_accounting_a_job_gets_smaller_once_and_keeps_the_rest_for_the_n
     done(dvm, "shrink", "--host", first[3])
     assert_shares(dvm, first[:3])
     done(dvm, "shrink", "--host", first[2])
-    assert nodes(dvm) == first[:2] and dvm.granted() == first[:3], "Slurm has not taken it back"
+    assert dvm.names() == first[:2] and dvm.granted() == first[:3], "Slurm has not taken it back"
     told(dvm, "has not taken back")
     assert not left_on(dvm, first[2:3])
     before = slurm.rpc_counts()
@@ -105,7 +105,7 @@ def test_the_node_of_a_script_stays_with_its_job(slurm, make_slurm_dvm):
     dvm = elastic(make_slurm_dvm, 3)
     first = dvm.granted()
     done(dvm, "shrink", "--host", first[0])
-    assert nodes(dvm) == first[1:] and dvm.granted() == first
+    assert dvm.names() == first[1:] and dvm.granted() == first
     everywhere(dvm, first[1:])
     done(dvm, "grow", "--count", 1)
     assert_shares(dvm, first)
@@ -249,7 +249,7 @@ def test_a_job_of_a_grow_that_is_cancelled_is_a_shrink_that_nobody_asked_for(slu
     (mine,) = asked_for(dvm)
     stays = dvm.start("prun", "-n", 2, "--host", ",".join(first), "--map-by", "node", "sleep", "1000")
     slurm.scancel(mine.id)
-    wait_until(lambda: nodes(dvm) == first, limit_s=20, what="its nodes are gone")
+    wait_until(lambda: dvm.names() == first, limit_s=20, what="its nodes are gone")
     settled(dvm)
     told(dvm, f"Slurm job {mine.id} ")
     assert not happened(dvm, "node-lost"), "it is no loss"
@@ -290,11 +290,11 @@ def test_nodes_that_slurm_adds_to_the_job_come_and_go_with_it(slurm_with_account
     control(slurm, more.id, "NumNodes=0")
     wait_until(lambda: len(nodes(dvm)) == 4, limit_s=20, what="the DVM has what its job has")
     settled(dvm)
-    assert nodes(dvm) == dvm.granted()
+    assert dvm.names() == dvm.granted()
     everywhere(dvm, nodes(dvm))
     assert all(node["allocation"] is None or node["reservation"] is None for node in dvm.status()["nodes"])
     control(slurm, dvm.job.id, f"NodeList={','.join(first)}")
-    wait_until(lambda: nodes(dvm) == first, limit_s=20, what="they are gone")
+    wait_until(lambda: dvm.names() == first, limit_s=20, what="they are gone")
     settled(dvm)
     told(dvm, f"Slurm job {dvm.job.id} was made smaller")
     everywhere(dvm, first)
@@ -326,10 +326,10 @@ def test_a_job_adds_hosts_and_starts_those_that_are_idle(slurm, make_slurm_dvm, 
     started = {"up_options": ["--host", "+n0,+n1"]}
     dvm = elastic(make_slurm_dvm, 3, **started) if mode == "elastic" else make_slurm_dvm(3, **started)
     first = dvm.granted()
-    assert nodes(dvm) == first[:2]
+    assert dvm.names() == first[:2]
     ran = dvm.tool("prun", "--activate", first[2], "-n", 1, "--host", first[2], "hostname")
     assert (ran.returncode, ran.stdout) == (0, f"{first[2]}\n"), ran.stderr
-    assert nodes(dvm) == first and not asked_for(dvm)
+    assert dvm.names() == first and not asked_for(dvm)
     wait_until(lambda: len(idle_beside(slurm, first)) > 1, limit_s=30, what="other nodes are free")
     added, stranger = idle_beside(slurm, first)[:2]
     ran = dvm.tool("prun", "--add-host", added, "-n", 1, "--host", added, "hostname")

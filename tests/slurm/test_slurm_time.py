@@ -65,7 +65,7 @@ def test_a_grow_goes_back_when_its_time_is_over(slurm, make_slurm_dvm):
     done(dvm, "grow", "--count", 2, "--time", "4s", "--warn", "2s")
     began = time.monotonic()
     stays = dvm.start("prun", "-n", 2, "--map-by", "node", "--host", ",".join(first), "sleep", "1000")
-    wait_until(lambda: nodes(dvm) == first, limit_s=15, what="they have gone back")
+    wait_until(lambda: dvm.names() == first, limit_s=15, what="they have gone back")
     assert time.monotonic() - began > 2
     wait_until(lambda: not asked_for(dvm), limit_s=10, what="Slurm has them")
     assert [line.split()[1] for line in happened(dvm, "lease")] == ["lease-warning", "lease-ended"]
@@ -155,7 +155,7 @@ def test_slurms_limit_of_a_grow_is_a_shrink_before_it(slurm, make_slurm_dvm):
     (child,) = asked_for(dvm)
     control(slurm, child.id, "EndTime=now+8")
     end = ends(slurm, child.id)
-    wait_until(lambda: nodes(dvm) == first, limit_s=20, what="they have gone back")
+    wait_until(lambda: dvm.names() == first, limit_s=20, what="they have gone back")
     assert time.time() < end, "and not when Slurm ends them"
     settled(dvm)
     assert "lease-ended" in [line.split()[1] for line in happened(dvm)] and not happened(dvm, "node-lost")
