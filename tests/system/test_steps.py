@@ -148,9 +148,18 @@ def test_end_of_the_head_is_the_end_of_its_daemons(dvm, machines):
     wait_until(lambda: not is_alive(step), what="the command has ended")
 
 
-def test_signal_of_the_scheduler_ends_all_in_good_order(dvm, machines):
+def test_signal_of_the_scheduler_leaves_programs_their_time(machines):
     """As when a job is cancelled: all processes of the task get it."""
-    for pid in machines.processes("beta"):
-        os.kill(pid, signal.SIGTERM)
-    wait_until(lambda: nodes_up(dvm) == ["alpha1", "alpha2"], what="the node is gone")
-    wait_until(lambda: not machines.processes("beta") and not machines.files("beta"), what="nothing is left of it")
+    with DvmInSteps(machines, NAMES, prtemca={"plm_step_grace": "3s"}) as dvm:
+        saved = dvm.tmpdir / "saved"
+        job = dvm.start("prun", "-n", 1, "--host", "beta", "sh", "-c",
+                        f"trap 'sleep 0.5; echo saved > {saved}; exit' TERM; echo up; while :; do sleep 0.1; done")
+        assert job.stdout.readline() == "up\n"
+        for pid in machines.processes("beta"):
+            try:
+                os.kill(pid, signal.SIGTERM)
+            except ProcessLookupError:  # a sleep of the program's
+                pass
+        wait_until(saved.exists, what="the program has saved what it has")
+        wait_until(lambda: nodes_up(dvm) == ["alpha1", "alpha2"], what="the node is gone")
+        wait_until(lambda: not machines.processes("beta") and not machines.files("beta"), what="nothing is left of it")
