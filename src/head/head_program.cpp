@@ -431,8 +431,8 @@ void HeadProgram::on_daemon_leaves(Rank rank) {
   supply_->daemon_ended(node->second.name, [] {});
 }
 // Its daemons are mostly known to be lost by then, and nobody knows why.
-void HeadProgram::on_step_lost(std::string text) {
-  if (!core_.roster().is_shutting_down()) log_warning(std::move(text));
+void HeadProgram::on_step_lost(const std::string& text) {
+  if (!core_.roster().is_shutting_down()) log_warning(text);
 }
 // What a scheduler takes back it ends without a word to us: then it is no loss.
 void HeadProgram::post_end_of(Rank rank, core::HeadEvent event) {

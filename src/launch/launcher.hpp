@@ -25,7 +25,7 @@ class LaunchHandler {
   // take leave of it.
   virtual void on_daemon_leaves(Rank /*rank*/) {}
   // … and the command has ended by itself, and took along all that it had started.
-  virtual void on_step_lost(std::string /*text*/) {}
+  virtual void on_step_lost(const std::string& /*text*/) {}
   virtual void on_daemon_launch_failed(Rank rank, std::string text) = 0;
   // How it ended and, if it left any, its last words; several lines.
   virtual void on_daemon_exited(Rank rank, std::string text) = 0;

@@ -49,7 +49,7 @@ class StepLauncherTest : public ::testing::Test, public LaunchHandler {
   }
   void on_daemon_started(Rank rank, pid_t pid) override { seen_[rank].pid = pid; }
   void on_daemon_leaves(Rank rank) override { seen_[rank].leaves = true; }
-  void on_step_lost(std::string text) override { lost_.push_back(std::move(text)); }
+  void on_step_lost(const std::string& text) override { lost_.push_back(text); }
   void on_daemon_launch_failed(Rank rank, std::string text) override {
     EXPECT_FALSE(inside_call_);
     EXPECT_FALSE(seen_[rank].failed || seen_[rank].exited) << rank.value();
