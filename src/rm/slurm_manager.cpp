@@ -100,17 +100,13 @@ void SlurmManager::ask_for(Wanted wanted) {
       continue;
     }
     const auto number = wanted.ask.ask;
-    looking_for_.insert(number);
-    return look_why(*node, [this, number, wanted = std::move(wanted)] {
-      if (looking_for_.erase(number) > 0) ask_for(wanted);
-    });
+    return look_why(
+        *node, unless_cancelled(number, [this, wanted = std::move(wanted)] { ask_for(wanted); }));
   }
   const auto number = wanted.ask.ask;
   if (wanted.ask.wish.time_ms > parent_left_ms() && parent_may_last_longer()) {
-    looking_for_.insert(number);
-    return look_at_parent([this, number, wanted = std::move(wanted)] {
-      if (looking_for_.erase(number) > 0) ask_for(wanted);
-    });
+    return look_at_parent(
+        unless_cancelled(number, [this, wanted = std::move(wanted)] { ask_for(wanted); }));
   }
   const auto count = wanted.ask.all ? book_.count_free_beside(wanted.words) : wanted.ask.count;
   if (wanted.words.empty() && count == 0) return listener_.on_granted(number, {});
@@ -123,6 +119,15 @@ void SlurmManager::ask_for(Wanted wanted) {
     return grant(number, std::move(ask.share.here));
   }
   allocate(number);
+}
+
+// Nobody may wait for it any more when what is looked at first is known.
+std::function<void()> SlurmManager::unless_cancelled(std::uint32_t number,
+                                                     std::function<void()> then) {
+  looking_for_.insert(number);
+  return [this, number, then = std::move(then)] {
+    if (looking_for_.erase(number) > 0) then();
+  };
 }
 
 SlurmWish SlurmManager::wish_of(const Ask& ask) const {
@@ -282,10 +287,7 @@ void SlurmManager::refuse_without(const std::vector<std::string>& gone, const st
 void SlurmManager::ask(const core::AskForTime& wanted) {
   auto out = prolonging_of(wanted);
   if ((!out || out->cut) && parent_may_last_longer()) {
-    looking_for_.insert(wanted.ask);
-    return look_at_parent([this, wanted] {
-      if (looking_for_.erase(wanted.ask) > 0) ask(wanted);
-    });
+    return look_at_parent(unless_cancelled(wanted.ask, [this, wanted] { ask(wanted); }));
   }
   if (!out) return listener_.on_refused(wanted.ask, out.error());
   const auto jobs = out->jobs;
@@ -535,6 +537,7 @@ void SlurmManager::finish(std::function<void(bool)> then) {
   finish_by_ms_ = clock_.now_ms() + settings_.settle_ms;
   finished_ = std::move(then);
   asks_.clear();
+  looking_for_.clear();
   holds_.clear();
   for (const auto& job : std::exchange(unheld_, {})) left_.try_emplace(job, 0);
   clock_.after(kSlowEndMs, [this] {

@@ -135,6 +135,8 @@ class SlurmManager {
 
   // ---- asking ----
   void ask_for(Wanted wanted);
+  [[nodiscard]] std::function<void()> unless_cancelled(std::uint32_t number,
+                                                       std::function<void()> then);
   [[nodiscard]] SlurmWish wish_of(const Ask& ask) const;
   void allocate(std::uint32_t number);
   void on_granted(std::uint32_t number, const SlurmJob& job);

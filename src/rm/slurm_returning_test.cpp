@@ -442,6 +442,19 @@ TEST_F(SlurmManagerTest, AtTheEndAllIsGivenBack) {
   EXPECT_THAT(notes_.take(), IsEmpty());
 }
 
+TEST_F(SlurmManagerTest, TimeThatIsAskedForWhenTheEndComesIsNotAskedOfSlurm) {
+  with_child({"n5"});
+  now_ms_ += 30'000;
+  manager().ask(
+      core::AskForTime{.ask = 2, .managers = {"slurm"}, .time_ms = 1'800'000, .nodes = {"n5"}});
+  EXPECT_THAT(slurm_.asked(), ElementsAre("show 17"));
+  slurm_.jobs["17"].ends_s = kEndS + 3'600;
+  manager().finish([](bool) {});
+  slurm_.run();
+  EXPECT_THAT(slurm_.asked(), ElementsAre("settle 90000"));
+  EXPECT_THAT(notes_.take(), IsEmpty());
+}
+
 TEST_F(SlurmManagerTest, WhatIsLeftAtTheEndIsCancelledAndElseTold) {
   start();
   ask(1, 3);
