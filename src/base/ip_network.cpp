@@ -13,19 +13,38 @@ std::uint32_t bits_of(int family) {
   return family == AF_INET ? 32 : 128;
 }
 
+// The system reads no further than a NUL; what stands behind one is part of the text here.
+template <class Bytes>
+bool read_address(int family, std::string_view text, Bytes* bytes) {
+  if (text.find('\0') != text.npos) return false;
+  return ::inet_pton(family, std::string(text).c_str(), bytes->data()) == 1;
+}
+
+bool is_address(int family, std::string_view text) {
+  std::array<std::uint8_t, sizeof(in6_addr)> unused{};
+  return read_address(family, text, &unused);
+}
+
 }  // namespace
 
 std::optional<IpNetwork::Address> IpNetwork::read(std::string_view text) {
-  const std::string terminated(text);
   for (const int family : {AF_INET, AF_INET6}) {
     Address address{.family = family};
-    if (::inet_pton(family, terminated.c_str(), address.bytes.data()) == 1) return address;
+    if (read_address(family, text, &address.bytes)) return address;
   }
   return std::nullopt;
 }
 
 bool is_ip_address(std::string_view text) {
-  return IpNetwork::read(text).has_value();
+  return is_ipv4_address(text) || is_ipv6_address(text);
+}
+
+bool is_ipv4_address(std::string_view text) {
+  return is_address(AF_INET, text);
+}
+
+bool is_ipv6_address(std::string_view text) {
+  return is_address(AF_INET6, text);
 }
 
 std::string usual_host_spelling(std::string_view host) {
@@ -33,7 +52,7 @@ std::string usual_host_spelling(std::string_view host) {
   std::array<char, sizeof(in6_addr)> bytes{};
   std::array<char, INET6_ADDRSTRLEN> text{};
   for (const int family : {AF_INET, AF_INET6}) {
-    if (::inet_pton(family, out.c_str(), bytes.data()) != 1) continue;
+    if (!read_address(family, out, &bytes)) continue;
     if (::inet_ntop(family, bytes.data(), text.data(), text.size()) != nullptr) return text.data();
   }
   for (char& c : out) {

@@ -10,6 +10,8 @@
 namespace tide {
 
 bool is_ip_address(std::string_view text);
+bool is_ipv4_address(std::string_view text);
+bool is_ipv6_address(std::string_view text);
 
 // As the system writes it, so that two spellings of one host are equal: an address in its shortest
 // form, a name in small letters.
@@ -31,7 +33,6 @@ class IpNetwork {
     std::array<std::uint8_t, 16> bytes{};
   };
   static std::optional<Address> read(std::string_view text);
-  friend bool is_ip_address(std::string_view text);
 
   Address address_;
   std::uint32_t length_ = 0;

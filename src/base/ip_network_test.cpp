@@ -58,6 +58,17 @@ TEST(IpNetwork, AddressesAreToldFromNames) {
   EXPECT_TRUE(is_ip_address("fd00::1"));
   EXPECT_FALSE(is_ip_address("eth0"));
   EXPECT_FALSE(is_ip_address(""));
+  EXPECT_TRUE(is_ipv4_address("10.0.0.1"));
+  EXPECT_FALSE(is_ipv4_address("fd00::1"));
+  EXPECT_TRUE(is_ipv6_address("fd00::1"));
+  EXPECT_FALSE(is_ipv6_address("10.0.0.1"));
+}
+
+TEST(IpNetwork, ANulEndsNoAddress) {
+  using namespace std::string_view_literals;
+  EXPECT_FALSE(is_ip_address("10.0.0.1\0"sv));
+  EXPECT_FALSE(is_ip_address("fd00::1\0rest"sv));
+  EXPECT_FALSE(IpNetwork::parse("10.0.0.0\0/8"sv).has_value());
 }
 
 }  // namespace

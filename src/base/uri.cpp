@@ -1,10 +1,10 @@
 #include "base/uri.hpp"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <limits>
 
+#include "base/ip_network.hpp"
 #include "base/text.hpp"
 
 namespace tide {
@@ -13,11 +13,6 @@ namespace {
 Error bad_uri(std::string_view text, std::string_view why) {
   return Error{ErrorCode::kInvalidArgument,
                fmt::format("'{}' is not the URI of a DVM: {}", one_line(text), why)};
-}
-
-bool is_address(int family, const std::string& text) {
-  in6_addr parsed{};  // large enough for both families
-  return inet_pton(family, text.c_str(), &parsed) == 1;
 }
 
 template <class T>
@@ -49,7 +44,7 @@ Status parse_endpoint(std::string_view whole, std::string_view endpoint, DvmUri*
     address = address.substr(1, address.size() - 2);
   }
   uri->address = address;
-  if (!is_address(is_ipv6 ? AF_INET6 : AF_INET, uri->address)) {
+  if (is_ipv6 ? !is_ipv6_address(uri->address) : !is_ipv4_address(uri->address)) {
     return bad_uri(whole, "it has no proper address");
   }
   return ok_status();

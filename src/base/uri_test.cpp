@@ -28,5 +28,12 @@ TEST(Uri, RefusesWhatIsNone) {
   }
 }
 
+TEST(Uri, ANulEndsNoAddress) {
+  using namespace std::string_view_literals;
+  EXPECT_FALSE(parse_dvm_uri("x.0;tcp4://1.2.3.4\0:5"sv));
+  EXPECT_FALSE(parse_dvm_uri("x.0;tcp4://1.2.3.4\0:6:5"sv));
+  EXPECT_FALSE(parse_dvm_uri("x.0;tcp6://[::1\0]:5"sv));
+}
+
 }  // namespace
 }  // namespace tide

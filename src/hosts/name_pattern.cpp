@@ -1,6 +1,5 @@
 #include "hosts/name_pattern.hpp"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/ip_network.hpp"
 #include "base/text.hpp"
 #include "hosts/host_word.hpp"
 
@@ -138,7 +138,7 @@ std::vector<std::string> with_piece(const std::vector<std::string>& stems, const
 // 10.0.0 and 300.1.1.1 would be taken for something else by whoever looks them up.
 bool is_broken_address(std::string_view name) {
   const bool numbers = std::ranges::all_of(name, [](char c) { return is_digit(c) || c == '.'; });
-  return numbers && name.find('.') != name.npos && !is_ipv4(name);
+  return numbers && name.find('.') != name.npos && !is_ipv4_address(name);
 }
 
 }  // namespace
@@ -161,22 +161,13 @@ std::variant<std::vector<std::string>, NameFault> written_out(std::string_view p
   return names;
 }
 
-bool is_ipv4(std::string_view text) {
-  in_addr address{};
-  return text.size() < INET_ADDRSTRLEN &&
-         inet_pton(AF_INET, std::string(text).c_str(), &address) == 1;
-}
-
 bool is_ipv6(std::string_view text) {
   const auto percent = text.find('%');
   if (percent != text.npos) {
     const auto zone = text.substr(percent + 1);
     if (zone.empty() || zone.size() > 32 || !std::ranges::all_of(zone, in_names)) return false;
   }
-  const auto bare = text.substr(0, percent);
-  in6_addr address{};
-  return bare.size() < INET6_ADDRSTRLEN &&
-         inet_pton(AF_INET6, std::string(bare).c_str(), &address) == 1;
+  return is_ipv6_address(text.substr(0, percent));
 }
 
 }  // namespace tide::hosts

@@ -21,8 +21,7 @@ struct NameFault {
 std::variant<std::vector<std::string>, NameFault> written_out(std::string_view pattern,
                                                               std::size_t limit);
 
-// An IPv4 address, or an IPv6 address, which may have a zone: fe80::1%eth0.
-bool is_ipv4(std::string_view text);
+// An IPv6 address, which may have a zone: fe80::1%eth0.
 bool is_ipv6(std::string_view text);
 
 }  // namespace tide::hosts

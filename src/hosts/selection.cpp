@@ -11,7 +11,7 @@ namespace tide::hosts {
 namespace {
 
 bool has_domain(std::string_view name) {
-  return name.find('.') != name.npos && !is_ipv4(name);
+  return name.find('.') != name.npos && !is_ipv4_address(name);
 }
 
 std::string_view short_name(std::string_view name) {
