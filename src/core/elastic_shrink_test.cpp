@@ -423,6 +423,34 @@ TEST(ElasticDesk, ATargetThatCrashesChangesNothing) {
   EXPECT_TRUE(rig.head.elastic().idle());
 }
 
+// row:S11 a scheduler takes a node and ends what runs there before it says so
+TEST(ElasticDesk, ATargetThatHasEndedIsNotWaitedFor) {
+  ElasticRig rig(2);
+  rig.submit(kUser, on_node("v2"));
+  rig.launched(2, 1, {0});
+  rig.on(LinkDown{LinkId(2), LinkEnd::kClosed, "the peer closed the connection"});
+  rig.on(ProbeAnswered{Rank(2), false});
+  rig.release({"v2"});
+  EXPECT_EQ(rig.state_of(2), NodeState::kLeaving);
+  EXPECT_EQ(all_of<Probe>(rig.fire(TimerKind::kProbeAgain)).size(), 1U);
+  rig.on(ProbeAnswered{Rank(2), true});
+  rig.give_back();
+  ASSERT_EQ(outcomes(rig.seen).size(), 1U);
+  EXPECT_TRUE(outcomes(rig.seen)[0].done());
+  EXPECT_TRUE(rig.head.elastic().idle());
+}
+
+TEST(ElasticDesk, ATargetThatIsCutOffWhileItsProcessesEndIsAskedWhetherItHasEnded) {
+  ElasticRig rig(2);
+  rig.submit(kUser, on_node("v2"));
+  rig.launched(2, 1, {0});
+  rig.release({"v2"});
+  EXPECT_EQ(all_of<Probe>(rig.on(LinkDown{LinkId(2), LinkEnd::kClosed, "reset"})).size(), 1U);
+  rig.on(ProbeAnswered{Rank(2), true});
+  rig.give_back();
+  EXPECT_EQ(outcomes(rig.seen).size(), 1U);
+}
+
 TEST(ElasticDesk, DaemonsThatDoNotGoAreEndedAndThenGivenUp) {
   ElasticRig rig(2);
   rig.release({"v2"});

@@ -153,8 +153,10 @@ bool Roster::suspect_one(const Suspicion& suspicion, std::uint64_t now_ms, std::
   return true;
 }
 
+// One that is about to leave is suspected, too, and does not come to its order if it has ended.
 bool Roster::is_probed(const Node& node) {
-  return node.state == NodeState::kSuspect ||
+  const bool member = node.is_up() || node.state == NodeState::kLeaving;
+  return (member && node.suspect_until_ms != 0) ||
          (node.state == NodeState::kDeparting && !node.watched);
 }
 

@@ -7,7 +7,7 @@ from asking import NOT_FOUND, READY, SUCCESS
 from dvm import wait_until
 from growing import DONE, done, nodes, settled, tide
 from slurm_dvm import SALLOC
-from slurm_growing import (assert_shares, asked_for, control, elastic, gone, happened, heard, interrupt, nodes_of,
+from slurm_growing import (SEEN_LIMIT_S, assert_shares, asked_for, control, elastic, gone, happened, heard, interrupt, nodes_of,
                            none_pending, pending, told, under_load)
 from swarm_dvm import everywhere
 from swarm_growing import left_on
@@ -278,6 +278,20 @@ def test_a_node_that_fails_leaves_and_comes_again_when_it_is_mended(slurm, make_
     wait_until(lambda: slurm.node_states()[fails] == "idle", limit_s=60, what="it is back")
     done(dvm, "grow", "--host", fails)
     everywhere(dvm, nodes(dvm))
+
+
+# row:S11 row:E12
+def test_who_takes_a_node_with_all_that_runs_there_holds_up_nobody(slurm, make_slurm_dvm):
+    """Slurm kills everything on it at once: no time that programs or daemons have is waited out."""
+    dvm = elastic(make_slurm_dvm, 3, prtemca={"tide_release_grace": "10m", "tide_leave_timeout": "10m"})
+    *stay, goes = dvm.granted()
+    runs = dvm.start("prun", "-n", 3, "--map-by", "node", "sleep", "1000")
+    wait_until(lambda: sum(node["processes"] for node in dvm.status()["nodes"]) == 3, limit_s=SEEN_LIMIT_S, what="it runs")
+    control(slurm, dvm.job.id, f"NodeList={','.join(stay)}")
+    wait_until(lambda: dvm.names() == stay, limit_s=SEEN_LIMIT_S, what=f"{goes} has left")
+    assert dvm.finish(runs).returncode != 0
+    settled(dvm)
+    everywhere(dvm, stay)
 
 
 # row:R21 row:C5
