@@ -76,6 +76,7 @@ void JobBoard::on_traces_complete(Rank daemon, const wire::TracesComplete& compl
                                           complete.reason()));
   }
   check_traces(*job);
+  run_transitions();  // jobs that it spawned may end with it
 }
 
 void JobBoard::check_traces(Job& job) {

@@ -4,7 +4,8 @@
 
 #include <csignal>
 
-#include "core/head_rig.hpp"
+#include "core/elastic_rig.hpp"
+#include "core/proc_names.hpp"
 #include "wire/exit_status.hpp"
 #include "wire/limits.hpp"
 
@@ -37,14 +38,16 @@ std::vector<std::string> told(const Actions& actions) {
 class JobTracesTest : public ::testing::Test {
  public:
   void SetUp() override {
-    rig.make_ready();
     spec.set_timeout_ms(1000);
     spec.mutable_runtime()->set_get_stack_traces(true);
   }
-  Actions time_is_over() {
+  void run() {
     rig.submit(5, spec);
     rig.launched(1, 1, {0, 1});
     rig.launched(2, 1, {2});
+  }
+  Actions time_is_over() {
+    run();
     return rig.fire(TimerKind::kJobTimeout, 1);
   }
   Actions stacks(std::uint32_t daemon, std::uint32_t rank, const std::string& text = "#0 main ()") {
@@ -61,6 +64,13 @@ class JobTracesTest : public ::testing::Test {
     body.mutable_traces_complete()->set_failed(failed);
     body.mutable_traces_complete()->set_reason("gdb says: no");
     return rig.up(daemon, std::move(body));
+  }
+  Actions spawn_job() {
+    wire::UpBody body;
+    body.mutable_service_request()->set_token(1);
+    *body.mutable_service_request()->mutable_who() = proc_name("dvm@1", 0);
+    *body.mutable_service_request()->mutable_spawn()->mutable_job() = job_spec(1);
+    return rig.up(1, std::move(body));
   }
   std::string waits() {
     wire::ClientRequest about;
@@ -81,7 +91,7 @@ class JobTracesTest : public ::testing::Test {
     EXPECT_THAT(told(rig.fire(TimerKind::kTraces, 1)), IsEmpty());
   }
 
-  HeadRig rig{2};
+  ElasticRig rig{2};
   wire::JobSpec spec = job_spec(3);
 };
 
@@ -164,6 +174,20 @@ TEST_F(JobTracesTest, NodesThatSayNothingAreNotWaitedForForever) {
   EXPECT_THAT(told(stacks(2, 2)), IsEmpty()) << "too late";
   EXPECT_THAT(orders(complete(2)), IsEmpty());
   expect_timed_out();
+}
+
+// row:E16
+TEST_F(JobTracesTest, AJobThatItSpawnedAndThatIsHeldEndsWithTheLastStack) {
+  run();
+  rig.begin_grow(1);
+  spawn_job();
+  rig.fire(TimerKind::kJobTimeout, 1);
+  complete(1);
+  EXPECT_EQ(states_of(rig.seen, "dvm@2").back(), "WAITING_FOR_DAEMONS");
+  const auto last = complete(2);
+  EXPECT_THAT(states_of(last, "dvm@2"),
+              ElementsAre("KILLED_BY_CMD", "NOTIFY_COMPLETED", "NOTIFIED"));
+  EXPECT_THAT(endings(last), SizeIs(1));
 }
 
 TEST_F(JobTracesTest, WhoeverWantsTheEndGetsItAtOnce) {
