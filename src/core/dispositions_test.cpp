@@ -276,6 +276,19 @@ TEST_F(Disposed, AnOwnerThatEndsWhileItsNodesStart) {
   EXPECT_TRUE(leaves(4));
 }
 
+// row:R13 row:R15 in the order in which they were made: v3 is everybody's again before that ends
+TEST_F(Disposed, WhatAReservationTookOfASharedOneLeavesWithThat) {
+  const auto mine = reserve(inherited(wants(AllocationRequest::NEW, 0, {"v2"}), kDefault));
+  const auto all = grown(inherited(shared(wants(AllocationRequest::NEW, 1)), kChild));
+  ask(about(wants(AllocationRequest::EXTEND, 0, {"v3"}), mine));
+  EXPECT_EQ(session_of(3), mine);
+  detach_tool(1, kTool);
+  EXPECT_TRUE(is_over(mine));
+  EXPECT_TRUE(is_over(all));
+  EXPECT_FALSE(leaves(2));
+  EXPECT_TRUE(leaves(3));
+}
+
 // row:R12 in the step in which the node is ordered away, which ends the tool
 TEST_F(Disposed, AToolThatGoesWithItsNodeLeavesItsReservationAtOnce) {
   const auto id = reserve(wants(AllocationRequest::NEW, 0, {"v2"}));

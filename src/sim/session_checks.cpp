@@ -412,6 +412,15 @@ void SessionChecks::check_end(const std::string& id, const SessionSight& now) {
   }
 }
 
+// Whether it begins to end in this step, so that what came with it leaves.
+bool SessionChecks::is_given_back(const std::string& id, const SessionSight& now) const {
+  const auto was = before_->allocations.find(id);
+  const auto is = now.allocations.find(id);
+  const bool fresh = was == before_->allocations.end() || !was->second.ending;
+  return is != now.allocations.end() && is->second.ending && fresh &&
+         !nodes_stay(known_.at(id).inheritance);
+}
+
 // row:R15 when it is over what it took is in the default session, and what it brought is gone, or
 // there as well
 void SessionChecks::check_nodes_of(const std::string& id, const SessionSight& now,
@@ -435,7 +444,9 @@ void SessionChecks::check_nodes_of(const std::string& id, const SessionSight& no
     const auto text = fmt::format("rank {} of {}", rank.value(), id);
     if (there && !after->second.session.empty()) broken("what is over reserves nothing", text);
     const bool taken = node.allocation != id;
-    if ((taken || !leave) && begins_to_leave && !others_leave)
+    // row:R13 what it took of a shared one leaves with that, if both have lost their owner now
+    const bool with_another = taken && is_given_back(node.allocation, now);
+    if ((taken || !leave) && begins_to_leave && !others_leave && !with_another)
       broken("what was taken goes back to everybody", text);
     if (!stays && there && node.state < NodeState::kLeaving && !begins_to_leave) {
       broken("what was brought leaves", text);
@@ -540,11 +551,8 @@ void SessionChecks::check_departures(const SessionSight& now) const {
   if (!begins || now.by_hand || now.lease_over) return;
   const SessionRequest* request = now.request && !now.request->is_job ? &*now.request : nullptr;
   if (request != nullptr && request->wanted.what() == Wanted::RELEASE) return;
-  const bool given_back = std::ranges::any_of(now.allocations, [this](const auto& entry) {
-    const auto was = before_->allocations.find(entry.first);
-    const bool fresh = was == before_->allocations.end() || !was->second.ending;
-    return entry.second.ending && fresh && !nodes_stay(known_.at(entry.first).inheritance);
-  });
+  const bool given_back = std::ranges::any_of(
+      now.allocations, [&](const auto& entry) { return is_given_back(entry.first, now); });
   if (!given_back) broken("nodes leave for a cause", "nobody has wanted it");
 }
 

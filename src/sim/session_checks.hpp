@@ -75,6 +75,7 @@ class SessionChecks {
   void check_dispositions(const SessionSight& now) const;
   void check_endings(const SessionSight& now);
   void check_end(const std::string& id, const SessionSight& now);
+  [[nodiscard]] bool is_given_back(const std::string& id, const SessionSight& now) const;
   void check_nodes_of(const std::string& id, const SessionSight& now, bool leave) const;
   void check_undisturbed(const SessionSight& now) const;
   void check_hit(const SessionSight& now) const;

@@ -304,6 +304,51 @@ TEST(SessionChecks, NoticeNodesThatDoNotGoWhereTheyBelong) {
             "what stays with everybody does not leave");
 }
 
+// The reservation took the second node from what the tool shares and wants to be treated like this.
+SessionSight reserved_of_shared(SessionSight& made, Inheritance inheritance) {
+  made = next(empty());
+  made.request = wish(Wanted::NEW);
+  made.request->wanted.set_request_id("shared");
+  made.request->wanted.set_share(true);
+  made.request->wanted.set_inheritance(static_cast<std::uint32_t>(inheritance));
+  made.allocations["a2"] = {.owner = kTool,
+                            .asker = kTool,
+                            .request_id = "shared",
+                            .shared = true,
+                            .inheritance = inheritance};
+  made.nodes.at(Rank(2)).allocation = "a2";
+  made.news.push_back({EventKind::kAllocationMade, "a2",
+                       "a2 (shared by " + std::string(kTool) + "): " + say::by_request()});
+  auto out = reserved();
+  out.nodes.at(Rank(2)).allocation = "a2";
+  out.allocations["a2"] = made.allocations.at("a2");
+  return out;
+}
+
+// row:R13 row:R15 both end in one step: what the one took of the other leaves, and nothing else
+TEST(SessionChecks, NoticeWhatLeavesThoughItCameWithNothingThatIsGivenBack) {
+  constexpr const char* kPromise = "what was taken goes back to everybody";
+  SessionSight made;
+  const auto taken = reserved_of_shared(made, Inheritance::kChild);
+  auto gone = over(tool_gone(taken), say::by_inheritance());
+  gone.allocations["a2"] = taken.allocations.at("a2");
+  gone.allocations.at("a2").ending = true;
+  gone.nodes.at(Rank(2)).state = NodeState::kLeaving;
+  gone.open = {{kShrink, CampaignKind::kShrink}};
+  EXPECT_EQ(broken_by({empty(), made, taken, gone}), "");
+  auto of_nothing = gone;
+  auto before = taken;
+  for (auto* sight : {&before, &of_nothing}) sight->nodes.at(Rank(2)).allocation.clear();
+  EXPECT_EQ(broken_by({empty(), made, before, of_nothing}), kPromise);
+
+  const auto stays = reserved_of_shared(made, Inheritance::kDefault);
+  gone = over(tool_gone(stays), say::by_inheritance());
+  gone.news.push_back({EventKind::kAllocationEnded, "a2",
+                       "a2 (shared by " + std::string(kTool) + "): " + say::by_inheritance()});
+  gone.nodes.at(Rank(2)).state = NodeState::kLeaving;
+  EXPECT_EQ(broken_by({empty(), made, stays, gone}), kPromise);
+}
+
 // row:R18
 TEST(SessionChecks, NoticeWhatIsToldTwiceOrNot) {
   constexpr const char* kPromise = "what happens to an allocation is told once, with its cause";
