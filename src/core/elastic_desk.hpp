@@ -335,6 +335,7 @@ class ElasticDesk : public AllocationServices {
   bool begin_leaving(CampaignId id, Campaign& campaign);
   void settle_fates(Campaign& campaign) const;
   void order(CampaignId id, Campaign& campaign);
+  std::vector<CampaignId> those_that_fail_with(CampaignId id, const Campaign& failed);
   void have_left(CampaignId id, Campaign& campaign);
   void on_phase_timeout(CampaignId id, Campaign& campaign);
 

@@ -221,34 +221,47 @@ bool ElasticDesk::begin_leaving(CampaignId id, Campaign& campaign) {
   return true;
 }
 
-// row:S15 who can't be ordered stays. Other shrinks that counted on that departure do without it,
-// and fail, too, if they let go nothing else.
+// row:S15 who can't be ordered stays, and a shrink that counted on that succeeds only by an order
+// of its own
 void ElasticDesk::order(CampaignId id, Campaign& campaign) {
   campaign.own = living(campaign.own);
   campaign.ranks = living(campaign.ranks);
-  const auto ordered = campaign.own.empty() ? ok_status() : roster_.order_to_leave(campaign.own);
-  if (ordered) return enter(id, campaign, Phase::kDeparting, config_.departure_timeout_ms);
+  if (!campaign.own.empty()) {
+    const auto ordered = roster_.order_to_leave(campaign.own);
+    campaign.outcome =
+        ordered ? Outcome{}
+                : Outcome{ChangeFailure::kResources, say::shrink_failed(ordered.error().message)};
+  }
+  if (!campaign.outcome.failure) {
+    return enter(id, campaign, Phase::kDeparting, config_.departure_timeout_ms);
+  }
+  roster_.take_back(campaign.own);
+  auto failed = those_that_fail_with(id, campaign);
+  failed.insert(failed.begin(), id);
+  for (const CampaignId each : failed) {
+    sessions_.set_ending(campaigns_.at(each).ends, false);
+    jobs_.end_change(each, std::nullopt);
+    end(each);
+  }
+}
 
-  const Outcome failure{ChangeFailure::kResources, say::shrink_failed(ordered.error().message)};
-  const auto staying = campaign.own;
-  roster_.take_back(staying);
-  std::vector<CampaignId> failed{id};
+// Other shrinks that counted on its departures do without them. Who waits only for others has
+// failed; whether one that still ends processes can order somebody is not known yet.
+std::vector<CampaignId> ElasticDesk::those_that_fail_with(CampaignId id, const Campaign& failed) {
+  std::vector<CampaignId> out;
   for (auto& [other_id, other] : campaigns_) {
     const bool begun = other.kind == CampaignKind::kShrink && other.phase != Phase::kWaiting;
     if (other_id == id || !begun) continue;
     std::size_t counted_on = 0;
-    for (const Rank rank : staying) {
+    for (const Rank rank : failed.own) {
       if (other.ranks.erase(rank) > 0) counted_on += other.leavers.erase(rank);
     }
-    if (counted_on > 0 && other.leavers.empty()) failed.push_back(other_id);
+    const bool has_ordered = other.phase == Phase::kDeparting && !other.own.empty();
+    if (counted_on == 0 || has_ordered) continue;
+    other.outcome = failed.outcome;
+    if (other.phase == Phase::kDeparting) out.push_back(other_id);
   }
-  for (const CampaignId each : failed) {
-    Campaign& shrink = campaigns_.at(each);
-    shrink.outcome = failure;
-    sessions_.set_ending(shrink.ends, false);
-    jobs_.end_change(each, std::nullopt);
-    end(each);
-  }
+  return out;
 }
 
 void ElasticDesk::on_departed(const Node& node) {

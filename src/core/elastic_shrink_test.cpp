@@ -74,6 +74,66 @@ TEST(ElasticDesk, AnOrderThatCannotBeSentFailsWhoCountedOnIt) {
   EXPECT_TRUE(rig.head.elastic().idle());
 }
 
+// row:S15 row:E12 as long as one of its nodes is there
+TEST(ElasticDesk, AShrinkIsNotDoneByNodesThatNeverCameIfOthersStay) {
+  auto config = elastic_config();
+  config.roster.orders_fail = true;
+  ElasticRig rig(2, config);
+  rig.submit(kUser, on_node("v2"));
+  rig.launched(2, 1, {0});
+  const auto first = rig.begin_grow(1);
+  rig.release({"v2"}, 8);
+  rig.release({"v2", "v3"}, 10);
+  rig.on(DaemonLaunchFailed{Rank(first), "no"});
+  rig.fire(TimerKind::kChange, 3);
+  ASSERT_EQ(outcomes(rig.seen).size(), 2U);
+  EXPECT_FALSE(outcomes(rig.seen)[0].done() || outcomes(rig.seen)[1].done());
+  EXPECT_EQ(rig.state_of(2), NodeState::kUp);
+}
+
+// row:S15 row:E12
+TEST(ElasticDesk, AShrinkIsNotDoneByANodeThatIsLostIfOthersStay) {
+  auto config = elastic_config();
+  config.roster.orders_fail = true;
+  ElasticRig rig(3, config);
+  rig.submit(kUser, job_spec(6));
+  for (const std::uint32_t rank : {1U, 2U, 3U}) rig.launched(rank, 1, {2 * rank - 2, 2 * rank - 1});
+  rig.release({"v2"});
+  rig.release({"v2", "v3"}, 8);
+  rig.fire(TimerKind::kChange, 2);
+  EXPECT_EQ(outcomes(rig.seen).size(), 1U) << "the second one may still order its own";
+  rig.on(DaemonExited{Rank(3), "killed"});
+  ASSERT_EQ(outcomes(rig.seen).size(), 2U);
+  EXPECT_FALSE(outcomes(rig.seen)[0].done() || outcomes(rig.seen)[1].done());
+  EXPECT_THAT(rig.names(), ElementsAre("v1", "v2"));
+}
+
+// row:S15 once its order is out
+TEST(ElasticDesk, AShrinkThatOrdersItsOwnDoesWithoutThoseThatStay) {
+  auto config = elastic_config();
+  config.overlay.radix = 500;
+  config.overlay.message_limit = 1200;  // bytes: more than a launch takes, less than 200 ranges
+  ElasticRig rig(400, config);
+  for (const std::uint32_t rank : {1U, 2U}) {
+    rig.submit(kUser + rank, on_node("v" + std::to_string(rank)));
+    rig.launched(rank, rank, {0});
+  }
+  std::vector<std::string> many;
+  for (std::uint32_t rank = 1; rank < 400; rank += 2) many.push_back("v" + std::to_string(rank));
+  rig.release(many);
+  rig.release({"v1", "v2"}, 8);
+  rig.fire(TimerKind::kChange, 2);
+  ASSERT_EQ(outcomes(rig.seen).size(), 1U);
+  EXPECT_FALSE(outcomes(rig.seen)[0].done());
+  rig.fire(TimerKind::kChange, 3);
+  EXPECT_EQ(orders_to_leave(rig.seen), std::vector<RankSet>{RankSet(Rank(2))});
+  rig.on(DaemonExited{Rank(2), "ended"});
+  rig.give_back();
+  ASSERT_EQ(outcomes(rig.seen).size(), 2U);
+  EXPECT_EQ(outcomes(rig.seen)[1].text(), "shrunk by 1 node: v2; the DVM has 399 now");
+  EXPECT_EQ(rig.state_of(1), NodeState::kUp);
+}
+
 // row:S15 who is lost meanwhile is not taken for a full member
 TEST(ElasticDesk, WhoHasToStayIsStillUnderSuspicion) {
   auto config = elastic_config();
