@@ -562,6 +562,11 @@ wire::Reduction LocalJobs::reduction(JobId id, const Job& job, wire::ReductionId
   for (const auto& [rank, proc] : job.procs) {
     auto* entry = local.add_procs();
     *entry = report(id, proc);
+    if (may_restart(job, proc)) {  // it waits for the rest of its output only: nothing has failed
+      entry->set_state(static_cast<std::uint32_t>(ProcState::kInit));
+      entry->clear_exit_code();
+      entry->clear_signal();
+    }
     if (explained) entry->clear_error();
     explained = explained || !proc.error.empty();
   }

@@ -16,14 +16,17 @@ using ::testing::SizeIs;
 class RestartTest : public LocalJobsTest {
  public:
   void SetUp() override {
-    auto job = common();
-    job.set_max_restarts(1);
-    launch(job, slice({2, 3}), Serial(1));
+    launch(restarting(), slice({2, 3}), Serial(1));
     jobs.handle(ProcSpawned{key(2), 502});
     jobs.handle(ProcSpawned{key(3), 503});
     out.clear();
     sent.clear();
     contributed.clear();
+  }
+  static wire::LaunchCommon restarting() {
+    auto job = common();
+    job.set_max_restarts(1);
+    return job;
   }
   void fails(std::uint32_t rank, int exit_code, int signal = 0) {
     jobs.handle(ProcExited{key(rank), exit_code, signal});
@@ -56,6 +59,21 @@ TEST_F(RestartTest, AProcessThatFailedIsStartedAgainWhenItsOutputIsComplete) {
   EXPECT_EQ(spawns[0].program->argv.front(), "prog");
   EXPECT_THAT(all_of<ForgetProc>(out), SizeIs(1));
   EXPECT_THAT(reports(), IsEmpty()) << "nothing has failed yet";
+}
+
+// Its end would be taken for that of the job.
+TEST_F(RestartTest, WhoIsToBeStartedAgainHasNotFailedWhenTheOthersRun) {
+  jobs.forget(JobId(kJob));
+  launch(restarting(), slice({2, 3}), Serial(1));
+  jobs.handle(ProcSpawned{key(2), 502});
+  jobs.handle(ProcExited{key(2), 0, SIGSEGV});
+  jobs.handle(ProcSpawned{key(3), 503});
+  ASSERT_THAT(contributions(wire::ReductionId::LAUNCHED), SizeIs(1));
+  const auto told = report_in(contributions(wire::ReductionId::LAUNCHED)[0]).procs(0);
+  EXPECT_EQ(told.pid(), 502U) << "it was started";
+  EXPECT_EQ(told.state(), static_cast<std::uint32_t>(ProcState::kInit));
+  EXPECT_EQ(told.signal(), 0);
+  EXPECT_EQ(told.exit_code(), 0);
 }
 
 TEST_F(RestartTest, TheHeadHearsOfTheNewProcess) {
