@@ -308,6 +308,28 @@ TEST_F(Disposed, WhoWaitsForANodeUnderSuspicionDoesNotWaitWhenItIsReserved) {
   EXPECT_THAT(rig.head.jobs().unended_jobs(), IsEmpty());
 }
 
+TEST_F(Disposed, WhoWaitsForAReservedNodeUnderSuspicionEndsWithTheReservation) {
+  const auto id = reserve(wants(AllocationRequest::NEW, 0, {"v2"}));
+  wire::UpBody word;
+  word.mutable_suspect()->set_rank(2);
+  rig.up(1, std::move(word));
+  rig.submit(kUser, aimed(at({id})));
+  ASSERT_EQ(rig.head.jobs().unended_jobs().size(), 1U) << "that node may be back soon";
+  ask(about(wants(AllocationRequest::RELEASE, 0), id));
+  EXPECT_THAT(rig.head.jobs().unended_jobs(), IsEmpty());
+  ASSERT_EQ(endings(rig.seen).size(), 1U);
+  EXPECT_THAT(endings(rig.seen)[0].messages(0), HasSubstr("is over"));
+}
+
+TEST_F(Disposed, WhoWaitsForANodeUnderSuspicionTakesOneThatIsReservedNoMore) {
+  const auto id = reserve(wants(AllocationRequest::NEW, 0, {"v1"}));
+  wire::UpBody word;
+  word.mutable_suspect()->set_rank(2);
+  rig.up(1, std::move(word));
+  ASSERT_THAT(launched_on(rig.submit(kUser, job_spec(1))), IsEmpty()) << "v2 may be back soon";
+  EXPECT_EQ(launched_on(ask(about(wants(AllocationRequest::RELEASE, 0), id))), Ranks{1});
+}
+
 // row:R12 it is for somebody else, who has ended when its nodes are granted
 TEST_F(Disposed, AnOwnerThatEndsBeforeItsNodesAreGranted) {
   const auto owner = job();

@@ -199,8 +199,6 @@ void ElasticDesk::begin_grow(const ChangeAsker& asker, Arrival arrival, const De
     set_terms(allocation.id, to.terms, to.warn_ms, arrival.trigger);
   }
   campaign.taken = sessions_.join(to.there, allocation);
-  // Who waits for a node under suspicion waits in vain if that is not for them any more.
-  if (!campaign.taken.empty()) jobs_.map_undecided_jobs();
   if (nodes.empty() && !extends && wants_id) note_barren(campaign);
   if (complete) {
     if (asker.job) return answer_job(*asker.job, std::nullopt);

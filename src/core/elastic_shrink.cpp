@@ -154,6 +154,8 @@ std::set<Rank> ElasticDesk::living(const std::set<Rank>& ranks) const {
   return out;
 }
 
+// Jobs that wait for nodes under suspicion are looked at when all else is settled: these may be for
+// others by now, and others for them.
 void ElasticDesk::look() {
   bool moved = true;
   while (std::exchange(moved, false)) {
@@ -165,6 +167,9 @@ void ElasticDesk::look() {
       const auto found = campaigns_.find(id);
       if (found != campaigns_.end() && advance(id, found->second)) moved = true;
     }
+    if (moved || !sessions_.take_changed()) continue;
+    jobs_.map_undecided_jobs();
+    moved = true;
   }
 }
 

@@ -164,10 +164,12 @@ std::set<Rank> Sessions::join(const std::vector<std::string>& nodes, const Alloc
     roster_.find(named->rank)->session = allocation.id;
     out.insert(named->rank);
   }
+  changed_ = changed_ || !out.empty();
   return out;
 }
 
 void Sessions::unreserve(const std::set<Rank>& ranks) {
+  changed_ = changed_ || !ranks.empty();
   for (const Rank rank : ranks) {
     if (Node* node = roster_.find(rank)) node->session.clear();
   }
@@ -188,13 +190,17 @@ Sessions::Nodes Sessions::nodes_of(const Allocation& allocation) const {
 }
 
 void Sessions::set_ending(const std::string& id, bool ending) {
-  if (Allocation* allocation = find_mutable(id)) allocation->ending = ending;
+  Allocation* allocation = find_mutable(id);
+  if (allocation == nullptr) return;
+  allocation->ending = ending;
+  changed_ = true;
 }
 
 void Sessions::end(const std::string& id, AllocationCause cause) {
   const auto found = std::ranges::find(allocations_, id, &Allocation::id);
   if (found == allocations_.end()) return;
   const auto nodes = nodes_of(*found);
+  changed_ = true;
   if (!found->shared) {
     unreserve(nodes.brought);
     unreserve(nodes.taken);

@@ -133,6 +133,9 @@ class Sessions {
   // What is left of its nodes is in the default session, and its id means nothing any more.
   void end(const std::string& id, AllocationCause cause);
   void end_all();
+  // Whether, since this was asked last, nodes have gone from one session to another, or a session
+  // has ended, begun to end, or stayed after all.
+  [[nodiscard]] bool take_changed() { return std::exchange(changed_, false); }
 
   // ---- who comes and goes ----
   void on_tool_joined(const std::string& nspace) { genealogy_.born(nspace, ""); }
@@ -164,6 +167,7 @@ class Sessions {
   Genealogy genealogy_;
   std::vector<Allocation> allocations_;  // in the order in which they were made
   std::set<std::string> over_;           // as long as one of their nodes is there
+  bool changed_ = false;
 };
 
 }  // namespace tide::core
