@@ -155,8 +155,9 @@ std::set<Rank> ElasticDesk::living(const std::set<Rank>& ranks) const {
 }
 
 // Jobs that wait for nodes under suspicion are looked at when all else is settled: these may be for
-// others by now, and others for them.
+// others by now, and others for them; or leaving, but not if the order to leave could not be sent.
 void ElasticDesk::look() {
+  bool changed = false;
   bool moved = true;
   while (std::exchange(moved, false)) {
     end_the_disowned();  // a tool that owns something goes with the node that it is attached to
@@ -167,7 +168,8 @@ void ElasticDesk::look() {
       const auto found = campaigns_.find(id);
       if (found != campaigns_.end() && advance(id, found->second)) moved = true;
     }
-    if (moved || !sessions_.take_changed()) continue;
+    changed = sessions_.take_changed() || moved || changed;
+    if (moved || !std::exchange(changed, false)) continue;
     jobs_.map_undecided_jobs();
     moved = true;
   }
@@ -220,7 +222,6 @@ bool ElasticDesk::begin_leaving(CampaignId id, Campaign& campaign) {
     campaign.owners.emplace(node.name, node.manager);
   }
   roster_.set_apart(campaign.own);
-  jobs_.map_undecided_jobs();  // if one of them was under suspicion nobody waits for it any more
   jobs_.end_processes_on(campaign.own, config_.process_grace_ms, campaign.reason);
   enter(id, campaign, Phase::kEnding, config_.process_grace_ms + config_.process_settle_ms);
   return true;

@@ -55,6 +55,21 @@ TEST(ElasticDesk, AnOrderThatCannotBeSentChangesNothing) {
   EXPECT_TRUE(rig.head.elastic().idle());
 }
 
+// row:S15 who waits to hear of a node under suspicion goes on waiting
+TEST(ElasticDesk, AnOrderThatCannotBeSentFailsNobodyWhoWaitsForTheNode) {
+  auto config = elastic_config();
+  config.roster.orders_fail = true;
+  ElasticRig rig(1, config);
+  rig.on(LinkDown{LinkId(1), LinkEnd::kClosed, "reset"});
+  rig.submit(kUser, job_spec(1));
+  rig.release({"v1"});
+  ASSERT_EQ(outcomes(rig.seen).size(), 1U);
+  EXPECT_THAT(endings(rig.seen), IsEmpty());
+  rig.link_up_of(1, 0);
+  rig.attach_at(1);
+  EXPECT_EQ(launched_on(rig.seen), (std::set<std::uint32_t>{1}));
+}
+
 // row:S15 row:E20 nobody waits for a departure that does not come, or ends a full member for it
 TEST(ElasticDesk, AnOrderThatCannotBeSentFailsWhoCountedOnIt) {
   auto config = elastic_config();
