@@ -204,6 +204,7 @@ struct ReturnNodes {
 };
 struct EndDaemon {  // the launcher makes sure that this daemon's process is gone
   Rank rank;
+  bool answers = true;  // as far as is known; if not, an order may not arrive
 };
 struct Probe {  // can the daemon still be reached? answered by ProbeAnswered, or never
   Rank rank;

@@ -148,6 +148,7 @@ bool Roster::suspect_one(const Suspicion& suspicion, std::uint64_t now_ms, std::
   node->suspect_until_ms = until_ms;
   node->suspicion = suspicion.reason;
   node->silent = suspicion.silent;
+  node->listens = false;
   notes_.add(Subsystem::kErrmgr, 1, "node {} is suspected: {}", node->name, suspicion.reason);
   probe(*node);
   return true;
@@ -190,6 +191,7 @@ void Roster::on_probe(const ProbeAnswered& event) {
   Node* node = find(event.rank);
   if (node == nullptr || !is_probed(*node)) return;
   const bool departs = node->state == NodeState::kDeparting;
+  node->listens = !event.refused;
   if (event.refused) {
     return departs ? note_departure(event.rank) : declare_dead({{event.rank, node->suspicion}});
   }
@@ -247,8 +249,9 @@ void Roster::declare_dead(const std::vector<std::pair<Rank, std::string>>& dead)
   for (const auto& [rank, reason] : dead) {
     if (!nodes_.contains(rank)) continue;
     lost.emplace_back(take_out(rank), reason);
+    const bool answers = lost.back().first.listens;
     notes_.add(Subsystem::kErrmgr, 0, "node {} is lost: {}", lost.back().first.name, reason);
-    out_.emplace_back(EndDaemon{rank});
+    out_.emplace_back(EndDaemon{rank, answers});
     ranks.insert(rank);
   }
   if (lost.empty()) return;

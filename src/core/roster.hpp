@@ -74,6 +74,7 @@ struct Node {
   std::string suspicion{};  // why, for the message if it proves true
   bool silent = false;      // nothing was heard of it for long when it was suspected
   bool port_open = false;   // when it was probed last
+  bool listens = false;     // under suspicion: it answered when it was probed
   std::uint64_t suspected_ms = 0;
   std::uint64_t suspect_until_ms = 0;
   Serial order{};      // of one that is departing

@@ -354,6 +354,7 @@ TEST(Roster, ARefusedProbeMeansDead) {
   EXPECT_TRUE(rig.head.overlay().membership().departed(Rank(2)));
   EXPECT_TRUE(says(actions, "node v2 is lost: reset"));
   ASSERT_EQ(all_of<EndDaemon>(actions).size(), 1U);
+  EXPECT_FALSE(all_of<EndDaemon>(actions)[0].answers);
   EXPECT_TRUE(refused(rig.link_up(2), wire::GOODBYE_DECLARED_DEAD)) << "it does not come back";
 }
 
@@ -373,6 +374,8 @@ TEST(Roster, TheGracePeriodEnds) {
   rig.now_ms += 2000;
   auto actions = rig.fire(TimerKind::kSuspects);
   EXPECT_TRUE(says(actions, "node v1 is lost: silent; not heard of for 5000 ms"));
+  ASSERT_EQ(all_of<EndDaemon>(actions).size(), 1U);
+  EXPECT_FALSE(all_of<EndDaemon>(actions)[0].answers) << "an order would not arrive";
   EXPECT_EQ(state_of(rig, 2), NodeState::kSuspect) << "its own grace period runs on";
   rig.now_ms += 3000;
   actions = rig.fire(TimerKind::kSuspects);
@@ -388,8 +391,10 @@ TEST(Roster, WhoAnswersAProbeHasTheTimeToNoticeThatItsWayIsDead) {
   rig.on(ProbeAnswered{Rank(2), false});
   rig.on(ProbeAnswered{Rank(2), false});
   rig.now_ms += 5000;
-  EXPECT_TRUE(says(rig.fire(TimerKind::kSuspects), "node v1 is lost"))
-      << "that time is over for one that was silent";
+  const auto actions = rig.fire(TimerKind::kSuspects);
+  EXPECT_TRUE(says(actions, "node v1 is lost")) << "that time is over for one that was silent";
+  ASSERT_EQ(all_of<EndDaemon>(actions).size(), 1U);
+  EXPECT_TRUE(all_of<EndDaemon>(actions)[0].answers) << "it hangs, and hears an order";
   rig.now_ms += 10000;
   EXPECT_TRUE(
       says(rig.fire(TimerKind::kSuspects), "node v2 is lost: reset; not heard of for 15000 ms"));

@@ -282,7 +282,7 @@ void HeadProgram::perform(core::Action action) {
         } else if constexpr (std::is_same_v<T, core::ReturnNodes>) {
           return_nodes(a);
         } else if constexpr (std::is_same_v<T, core::EndDaemon>) {
-          launcher_.end(a.rank);
+          a.answers ? launcher_.end(a.rank) : launcher_.give_up(a.rank);
         } else if constexpr (std::is_same_v<T, core::Probe>) {
           links_.probe(a, [this, rank = a.rank](bool refused) {
             core::ProbeAnswered answer{rank, refused};

@@ -58,6 +58,9 @@ class Launcher {
   // on_daemon_exited follows, if it has not come yet, and also for one that was not launched; it
   // never will be.
   virtual void end(Rank rank) = 0;
+  // The same for a member where nobody answers any more. A launcher whose order could harm others
+  // when it does not arrive sends none.
+  virtual void give_up(Rank rank) { end(rank); }
   // on_shutdown_done follows, after a bounded time. No other report comes after this.
   virtual void shutdown() = 0;
 };

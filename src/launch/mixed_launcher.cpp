@@ -51,6 +51,12 @@ void MixedLauncher::end(Rank rank) {
   local_.end(rank);
 }
 
+void MixedLauncher::give_up(Rank rank) {
+  const auto found = elsewhere_.find(rank);
+  if (found != elsewhere_.end()) return found->second->give_up(rank);
+  local_.give_up(rank);
+}
+
 void MixedLauncher::shutdown() {
   if (up_ == 0) return local_.shutdown();
   if (ssh_) ssh_->shutdown();

@@ -25,6 +25,7 @@ class MixedLauncher : public Launcher {
   // An item with a host is for another machine; one of a step may be for this one, too.
   void launch(std::vector<LaunchItem> items) override;
   void end(Rank rank) override;
+  void give_up(Rank rank) override;
   // The other machines first: what the local launcher ends last is all that we have.
   void shutdown() override;
 

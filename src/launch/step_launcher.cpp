@@ -208,8 +208,8 @@ void StepLauncher::ended(Step& step, Rank rank, const StepEnd& end) {
   if (end.joined || ended_by_us_.contains(rank)) {
     auto text = say::step_daemon_ended(end.with_step ? command_->name() : "",
                                        exec::describe_wait_status(end.wait_status), end.words);
-    const bool is_first = end.with_step && !std::exchange(step.is_lost, true);
-    if (is_first && !ended_by_us_.contains(rank)) handler_.on_step_lost(text);
+    const bool is_loss = end.with_step && !ended_by_us_.contains(rank);
+    if (is_loss && !std::exchange(step.is_lost, true)) handler_.on_step_lost(text);
     handler_.on_daemon_exited(rank, std::move(text));
   } else {
     handler_.on_daemon_launch_failed(rank, describe(step, rank, end));
@@ -272,10 +272,19 @@ void StepLauncher::exited_later(Rank rank, std::string text) {
 
 void StepLauncher::end(Rank rank) {
   const auto running = running_.find(rank);
-  if (running != running_.end()) {
-    ended_by_us_.insert(rank);
-    return running->second->session->end(rank);
-  }
+  if (running == running_.end()) return end_unstarted(rank);
+  ended_by_us_.insert(rank);
+  running->second->session->end(rank);
+}
+
+void StepLauncher::give_up(Rank rank) {
+  const auto running = running_.find(rank);
+  if (running == running_.end()) return end_unstarted(rank);
+  ended_by_us_.insert(rank);
+  running->second->session->give_up(rank);
+}
+
+void StepLauncher::end_unstarted(Rank rank) {
   if (!over_.insert(rank).second) return;
   leave_queue(rank);
   exited_later(rank, "nothing is left of it here");

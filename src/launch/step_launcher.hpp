@@ -60,6 +60,7 @@ class StepLauncher : public Launcher {
   // The others go on. One that has joined is given time to end by itself; of one whose machine is
   // lost on_daemon_exited comes with the end of the command.
   void end(Rank rank) override;
+  void give_up(Rank rank) override;
   void shutdown() override;
 
  private:
@@ -73,6 +74,7 @@ class StepLauncher : public Launcher {
   using Group = std::vector<LaunchItem>;  // for one command
 
   void start_some();
+  void end_unstarted(Rank rank);
   void start_step(Group items);
   void not_starting(Step& step, Rank rank);
   void leave_queue(Rank rank);

@@ -129,6 +129,11 @@ class StepLauncherTest : public ::testing::Test, public LaunchHandler {
     launcher_->end(Rank(rank));
     inside_call_ = false;
   }
+  void give_up(std::uint32_t rank) {
+    inside_call_ = true;
+    launcher_->give_up(Rank(rank));
+    inside_call_ = false;
+  }
   bool run_until(const std::function<bool()>& condition) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (!condition()) {
@@ -376,6 +381,36 @@ TEST_F(StepLauncherTest, OneOfThemIsEndedByAnOrderThatNamesIt) {
   EXPECT_TRUE(run_until_exited(7)) << "one that was never launched";
   launch({item(7)});
   EXPECT_TRUE(run_until([this] { return seen(7).exited.has_value(); }));
+}
+
+// srun kills all tasks of the step when it can't bring to one of them what it is to read.
+TEST_F(StepLauncherTest, WhoHasEndedAndWhoDoesNotAnswerAreSentNoOrder) {
+  start(
+      "up 1 2 3 4; head -c $(($(head -c 4 | od -An -tu1 | awk '{print $3*256+$4}'))) > blob\n"
+      "echo '1: tide-step-ended 1 0'; cat > orders");
+  launch(4);
+  for (const std::uint32_t rank : {2U, 3U, 4U}) ASSERT_TRUE(run_until_joined(rank));
+  ASSERT_TRUE(run_until_exited(1));
+  end(1);
+  give_up(2);
+  end(2);
+  end(3);
+  EXPECT_TRUE(run_until_written("orders", "end 3\n"));
+  EXPECT_FALSE(seen(2).exited || seen(4).exited);
+}
+
+TEST_F(StepLauncherTest, WhenNobodyIsLeftButWhoDoesNotAnswerTheLifeLineIsCut) {
+  start("up 1 2; cat > input; echo cut > how");
+  launch(2);
+  ASSERT_TRUE(run_until_joined(1) && run_until_joined(2));
+  give_up(1);
+  EXPECT_EQ(read_text(folder_.file("how")), "");
+  give_up(2);
+  EXPECT_TRUE(run_until_exited(1) && run_until_exited(2));
+  EXPECT_EQ(read_text(folder_.file("how")), "cut\n");
+  EXPECT_TRUE(lost_.empty()) << "nobody is left who could be lost";
+  give_up(7);
+  EXPECT_TRUE(run_until_exited(7)) << "one that was never launched";
 }
 
 // row:C3

@@ -69,6 +69,7 @@ void StepSession::heard(std::string_view line) {
   if (word->what == StepWord::What::kJoined) return joined(*word);
   if (word->what == StepWord::What::kLeaves) return callbacks_.leaves(word->rank);
   StepEnd end;
+  end.has_ended = true;
   end.wait_status = static_cast<int>(word->number);
   member_ended(word->rank, std::move(end));
 }
@@ -117,7 +118,11 @@ void StepSession::member_ended(Rank rank, StepEnd end) {
   end.greeted = end.greeted || state == StepBook::State::kGreeted;
   end.words = end.with_step ? book_.words_at_the_end(rank) : book_.words_of(rank);
   book_.over(rank);
-  if (!end.with_step) cut(rank);
+  if (end.has_ended) {
+    leave_out(rank);
+  } else if (!end.with_step) {
+    cut(rank);
+  }
   callbacks_.ended(rank, end);
 }
 
@@ -144,11 +149,23 @@ void StepSession::cut_those_due() {
   });
 }
 
-// The others go on. When nobody is left who is to go on, the life line itself is cut.
+void StepSession::give_up(Rank rank) {
+  if (!book_.contains(rank) || ending_) return;
+  book_.state(rank) == StepBook::State::kJoined ? leave_out(rank) : cut(rank);
+}
+
+// The command sends an order to the tasks of all members, and srun kills them all when it can't
+// bring it to one: to a task that is just ending, or on a machine that has booted meanwhile. So
+// there is none to who has ended or does not hear it.
 void StepSession::cut(Rank rank) {
-  if (!cut_.emplace(rank, Clock::now()).second) return;
+  if (cut_.contains(rank)) return;
   agent_->write(exec::Secret(end_order_text(rank)));
-  if (cut_.size() == book_.size()) end();
+  leave_out(rank);
+}
+
+// The others go on. When nobody is left who is to go on, the life line itself is cut.
+void StepSession::leave_out(Rank rank) {
+  if (cut_.emplace(rank, Clock::now()).second && cut_.size() == book_.size()) end();
 }
 
 void StepSession::end() {

@@ -32,6 +32,7 @@ struct StepEnd {
   bool greeted = false;
   bool other_protocol = false;
   bool timed_out = false;
+  bool has_ended = false;       // it said so itself
   bool with_step = false;       // it is the command that ended, and it with it
   int wait_status = 0;          // of the daemon or of the command
   std::uint32_t waited_ms = 0;  // in vain
@@ -66,6 +67,8 @@ class StepSession : public std::enable_shared_from_this<StepSession> {
   // Ends one of them: at once if it has not joined, else after a time in which it may end as its
   // links tell it. `ended` follows when it says so, or when the command is gone.
   void end(Rank rank);
+  // The same for one on which no order is spent if it has joined: it is taken for ended.
+  void give_up(Rank rank);
   // Ends all: cuts the life line; what is left after a time is the scheduler's to kill.
   void end();
 
@@ -86,6 +89,7 @@ class StepSession : public std::enable_shared_from_this<StepSession> {
   void tell_suspects();
   void member_ended(Rank rank, StepEnd end);
   void cut(Rank rank);
+  void leave_out(Rank rank);
   void cut_those_due();
   void arm(std::uint32_t after_ms);
   void overdue();
@@ -101,7 +105,7 @@ class StepSession : public std::enable_shared_from_this<StepSession> {
   LineReader output_;
   LineReader errors_;
   std::shared_ptr<AgentProcess> agent_;
-  std::map<Rank, Clock::time_point> cut_;  // told to end, or over
+  std::map<Rank, Clock::time_point> cut_;  // told to end, given up, or over
   std::deque<Cut> to_cut_;                 // in the order of their times
   asio::steady_timer limit_;
   asio::steady_timer gather_;

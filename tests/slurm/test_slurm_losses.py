@@ -12,6 +12,7 @@ from asking import FAILED, FAILED_TO_LAUNCH, SUCCESS
 from bed import process_table
 from dvm import BIN, wait_until
 from growing import UNDONE
+from slurm_growing import gone, happened, told
 from swarm_dvm import FAST, MARGIN_S, SILENCE_S, everywhere
 from swarm_growing import left_on
 from test_swarm_faults import check_gone
@@ -221,6 +222,12 @@ def test_a_head_that_is_killed_leaves_no_job_and_no_process(slurm, trial, how):
     check_gone(one.dvm, slurm.names(), MARGIN_S)
 
 
+def kill_salloc(one):
+    for pid in of_node(one.bed, one.dvm.head, "salloc "):
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not of_node(one.bed, one.dvm.head, "salloc "), what="salloc is gone")
+
+
 # It needs some time for what it has to save.
 SAVES = "trap 'sleep 2; hostname >> {seen}; exit 0' TERM; echo up; while :; do sleep 0.1; done"
 
@@ -242,14 +249,28 @@ def test_programs_on_nodes_of_a_grow_have_the_time_that_slurm_gives_them(slurm, 
     one.unhurt()
 
 
+# row:E12 row:R14
+@pytest.mark.limit(120)
+def test_daemons_tell_that_slurm_ends_their_job_when_nobody_else_does(slurm, trial):
+    """Its nodes leave in good order before Slurm kills what is there."""
+    one = trial(2, prtemca={"ras_slurm_first_look": "10m", "ras_slurm_last_look": "10m"})
+    came, job = grown(one, 2)
+    kill_salloc(one)
+    slurm.scancel(job)
+    wait_until(lambda: one.dvm.names() == one.names, limit_s=15, what=f"{came} have left")
+    told(one.dvm, f"Slurm job {job} ")
+    assert not happened(one.dvm, "node-lost")
+    gone(one.dvm, came)  # files, too, which nobody would have removed after SIGKILL
+    one.wait_for_jobs([one.dvm.job.id])
+    one.unhurt()
+
+
 @pytest.mark.limit(120)
 def test_nodes_stay_when_their_salloc_is_killed_and_their_job_goes_with_them(slurm, trial):
     one = trial(2)
     came, job = grown(one, 2)
-    for pid in of_node(slurm, one.dvm.head, "salloc "):
-        os.kill(pid, signal.SIGKILL)
+    kill_salloc(one)
     everywhere(one.dvm, [*one.names, *came])
-    wait_until(lambda: not of_node(slurm, one.dvm.head, "salloc "), what="salloc is gone")
     assert job in one.jobs()
     said = one.dvm.tool("tide", "shrink", "--host", ",".join(came), "--wait")
     assert said.returncode == 0, said.stderr
