@@ -64,6 +64,8 @@ class DaemonProgram : private rim::RimEffects,
   void on_daemon_launch_failed(Rank rank, std::string text) override;
   void on_daemon_exited(Rank rank, std::string text) override;
   void on_daemon_output(Rank rank, std::string_view text) override;
+  void on_daemon_leaves(Rank /*rank*/) override {}  // steps are the head's alone
+  void on_step_lost(const std::string& /*text*/) override {}
   void on_warden_lost(std::string /*text*/) override {}
   void on_shutdown_done() override;
 

@@ -56,6 +56,9 @@ class CheckProgram : private launch::LaunchHandler {
 
   void on_daemon_started(Rank /*rank*/, pid_t /*pid*/) override {}
   void on_daemon_greeted(Rank rank, const std::string& version) override;
+  void on_daemon_leaves(Rank /*rank*/) override {}
+  void on_step_lost(const std::string& /*text*/) override {}  // as it is told of each daemon
+  void on_daemon_output(Rank /*rank*/, std::string_view /*text*/) override {}
   void on_daemon_launch_failed(Rank rank, std::string text) override;
   void on_daemon_exited(Rank rank, std::string text) override;
   void on_warden_lost(std::string text) override;

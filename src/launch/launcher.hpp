@@ -23,14 +23,14 @@ class LaunchHandler {
   virtual void on_daemon_greeted(Rank /*rank*/, const std::string& /*version*/) {}
   // Of a scheduler's step: the scheduler wants it to end. It goes on for a time, in which we may
   // take leave of it.
-  virtual void on_daemon_leaves(Rank /*rank*/) {}
+  virtual void on_daemon_leaves(Rank rank) = 0;
   // … and the command has ended by itself, and took along all that it had started.
-  virtual void on_step_lost(const std::string& /*text*/) {}
+  virtual void on_step_lost(const std::string& text) = 0;
   virtual void on_daemon_launch_failed(Rank rank, std::string text) = 0;
   // How it ended and, if it left any, its last words; several lines.
   virtual void on_daemon_exited(Rank rank, std::string text) = 0;
   // Of a session that stays: what the daemon wrote, as it came.
-  virtual void on_daemon_output(Rank /*rank*/, std::string_view /*text*/) {}
+  virtual void on_daemon_output(Rank rank, std::string_view text) = 0;
   // The warden of local daemons ended unasked. They got SIGTERM and are ours now; nothing is heard
   // of them any more.
   virtual void on_warden_lost(std::string text) = 0;

@@ -47,6 +47,9 @@ class LocalLauncherTest : public ::testing::Test, public LaunchHandler {
     EXPECT_FALSE(seen_[rank].exited);
     seen_[rank].exited = std::move(text);
   }
+  void on_daemon_leaves(Rank) override { FAIL(); }
+  void on_step_lost(const std::string&) override { FAIL(); }
+  void on_daemon_output(Rank, std::string_view) override { FAIL(); }
   void on_warden_lost(std::string text) override { lost_ = std::move(text); }
   void on_shutdown_done() override { down_ = true; }
 

@@ -38,6 +38,8 @@ class MixedLauncher : public Launcher {
     void on_daemon_greeted(Rank rank, const std::string& version) override {
       handler_.on_daemon_greeted(rank, version);
     }
+    void on_daemon_leaves(Rank rank) override { handler_.on_daemon_leaves(rank); }
+    void on_step_lost(const std::string& text) override { handler_.on_step_lost(text); }
     void on_daemon_launch_failed(Rank rank, std::string text) override {
       handler_.on_daemon_launch_failed(rank, std::move(text));
     }

@@ -67,6 +67,9 @@ class SchedulerTemplatesTest : public ::testing::Test, public LaunchHandler {
   void on_daemon_exited(Rank rank, std::string text) override {
     seen_[rank].exited = std::move(text);
   }
+  void on_daemon_leaves(Rank) override { FAIL(); }
+  void on_step_lost(const std::string&) override { FAIL(); }
+  void on_daemon_output(Rank, std::string_view) override { FAIL(); }
   void on_warden_lost(std::string) override { FAIL(); }
   void on_shutdown_done() override { down_ = true; }
 

@@ -52,6 +52,8 @@ class SshLauncherTest : public ::testing::Test, public LaunchHandler {
     seen_[rank].exited = std::move(text);
   }
   void on_daemon_output(Rank rank, std::string_view text) override { seen_[rank].output += text; }
+  void on_daemon_leaves(Rank) override { FAIL(); }
+  void on_step_lost(const std::string&) override { FAIL(); }
   void on_warden_lost(std::string) override { FAIL(); }
   void on_shutdown_done() override { down_ = true; }
 

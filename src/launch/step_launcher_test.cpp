@@ -60,6 +60,7 @@ class StepLauncherTest : public ::testing::Test, public LaunchHandler {
     EXPECT_FALSE(seen_[rank].failed || seen_[rank].exited) << rank.value();
     seen_[rank].exited = std::move(text);
   }
+  void on_daemon_output(Rank, std::string_view) override { FAIL(); }
   void on_warden_lost(std::string) override { FAIL(); }
   void on_shutdown_done() override { down_ = true; }
 

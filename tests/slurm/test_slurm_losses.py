@@ -256,6 +256,7 @@ def test_daemons_tell_that_slurm_ends_their_job_when_nobody_else_does(slurm, tri
     one = trial(2, prtemca={"ras_slurm_first_look": "10m", "ras_slurm_last_look": "10m"})
     came, job = grown(one, 2)
     kill_salloc(one)
+    everywhere(one.dvm, [*one.names, *came])
     slurm.scancel(job)
     wait_until(lambda: one.dvm.names() == one.names, limit_s=15, what=f"{came} have left")
     told(one.dvm, f"Slurm job {job} ")

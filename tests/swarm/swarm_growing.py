@@ -49,7 +49,8 @@ def seen_on(dvm, names):
     if not names:
         return []
     running = [(node, words) for (node, _), words in dvm.bed.processes(names).items() if "prted" in words]
-    return running + [str(path) for name in names for path in dvm.bed.disk(name).glob("prte.*/*")]
+    lying = [path for name in names for where in ("prte.*/*", "*/prte.*/*") for path in dvm.bed.disk(name).glob(where)]
+    return running + [str(path) for path in lying]
 
 
 def assert_has(dvm, names):
