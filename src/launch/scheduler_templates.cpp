@@ -26,7 +26,8 @@ constexpr std::array kTable = {
         "--nodelist={ranges} --overlap --mem=0 --cpu-bind=none --mpi=none --wait=0 "
         "--kill-on-bad-exit=0 --no-kill --input=all --label --export=ALL --job-name=tide {args} "
         "{command}",
-        false, "srun --jobid={job} --overlap --nodelist={hosts} --nodes=1 --ntasks=1 hostname"},
+        false,
+        "srun --jobid={job} --overlap {args}--nodelist={hosts} --nodes=1 --ntasks=1 hostname"},
     // On all brokers of the instance, or all nodes of the job: where no daemon is wanted prted says
     // so, and ends.
     Row{"flux", "flux exec --jobid={job} --label-io {args} {command}", false,

@@ -120,7 +120,14 @@ Result<std::vector<std::string>> StepCommand::argv(const std::string& job,
 }
 
 std::string StepCommand::by_hand(const std::string& job, const std::string& host) const {
-  return filled_in(settings_.pattern.try_by_hand, values_of(job, {host}));
+  // With the user's own options, which may be what is wrong.
+  constexpr std::string_view kArgs = "{args}";
+  std::string pattern = settings_.pattern.try_by_hand;
+  const std::size_t place = pattern.find(kArgs);
+  if (place != std::string::npos) {
+    pattern.replace(place, kArgs.size(), settings_.args.empty() ? "" : settings_.args + " ");
+  }
+  return filled_in(pattern, values_of(job, {host}));
 }
 
 }  // namespace tide::launch

@@ -61,6 +61,9 @@ TEST_F(StepCommandTest, SlurmsTakesOneTaskForEachNodeOfTheJob) {
   const auto command = StepCommand::choose({.pattern = *template_of("slurm")}, folder_.path());
   EXPECT_EQ(command->by_hand("17", "node3"),
             "srun --jobid=17 --overlap --nodelist=node3 --nodes=1 --ntasks=1 hostname");
+  const auto other = StepCommand::choose(
+      {.pattern = *template_of("slurm"), .args = "--reservation=x"}, folder_.path());
+  EXPECT_THAT(other->by_hand("17", "node3"), HasSubstr("--overlap --reservation=x --nodelist"));
 }
 
 TEST_F(StepCommandTest, WhatCannotBeAHostOrAJobComesIntoNoCommand) {

@@ -141,7 +141,7 @@ void show_failure(const FailedSeed& failed, const ScenarioOptions& options) {
   if (again) fmt::print("  -> {}\n", again->text);
   const auto path = fmt::format("tide-sim-{}.scenario", failed.seed);
   std::ofstream file(path);
-  file << "# " << failed.failure.text << "\n" << to_text(reduced.scenario);
+  file << "# " << one_line(failed.failure.text) << "\n" << to_text(reduced.scenario);
   fmt::print("replay: tide sim --replay {}{}{}\n", failed.seed, words_for(options),
              file ? fmt::format("   or, made smaller: tide sim --scenario {}", path) : "");
 }
