@@ -10,7 +10,7 @@ from typing import Callable
 from tide_test import fuzz, gtest, junit, mutation, mutation_table, pytest_lane, style, swarm, tidy
 from tide_test.build import Builds
 from tide_test.junit import FAILED, PASSED, SKIPPED, Case
-from tide_test.lanes import Lanes
+from tide_test.lanes import AT_ONCE, Lanes
 from tide_test.process import Deadline, run_logged, tail
 
 SIM = "sim"  # ctest's name of the simulator's program
@@ -97,20 +97,24 @@ def _run_tidy(context, log):
 
 
 def _run_programs(context, log, preset, wanted, extra=None, limit_s=PROGRAM_LIMIT_S):
-    """The gtest programs of a preset whose ctest names `wanted` accepts, beside each other."""
+    """The gtest programs of a preset whose ctest names `wanted` accepts, beside each other. The simulator's takes
+    the longest: it comes first, in parts."""
     broken = context.builds.ensure(preset)
     if broken:
         return [broken]
 
-    def part(name, program):
+    def part(name, program, shard, shards):
         def run(scratch, own_log):
-            env = context.environment(preset, scratch, extra)
+            own = {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)}
+            env = context.environment(preset, scratch, {**(extra or {}), **own})
             return gtest.run_program(name, program, own_log, context.limit(limit_s), env=env, cwd=scratch)
 
-        return name, run
+        return f"{name}.{shard}", run
 
-    programs = gtest.programs(context.builds.folder(preset)).items()
-    return context.lanes(log).run([part(name, program) for name, program in programs if wanted(name)], log)
+    programs = sorted(gtest.programs(context.builds.folder(preset)).items(), key=lambda each: each[0] != SIM)
+    parts = [part(name, program, shard, shards) for name, program in programs if wanted(name)
+             for shards in [AT_ONCE if name == SIM else 1] for shard in range(shards)]
+    return context.lanes(log).run(parts, log)
 
 
 def _run_unit(context, log):
