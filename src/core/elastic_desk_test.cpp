@@ -429,6 +429,21 @@ TEST_F(UnwatchedGrow, WhoHasLeftWithTheDvmIsNotFoundByItsName) {
   EXPECT_NE(rig.head.roster().find("v3"), nullptr);
 }
 
+// An order to who does not hear it may harm others: srun ends a step that it can't bring it to.
+TEST_F(UnwatchedGrow, WhoDoesNotLeaveInTimeIsEndedIfItAnswers) {
+  for (const std::uint32_t rank : {2U, 3U}) report(rank);
+  for (const std::uint32_t rank : {2U, 3U}) rig.attach_at(rank);
+  rig.acknowledge(1);
+  rig.release({"v2"});
+  ASSERT_EQ(rig.state_of(2), NodeState::kDeparting);
+  EXPECT_EQ(all_of<Probe>(rig.fire(TimerKind::kChange, 3)).size(), 1U);
+  EXPECT_THAT(all_of<EndDaemon>(rig.seen), IsEmpty());
+  EXPECT_EQ(all_of<EndDaemon>(rig.on(ProbeAnswered{Rank(2), false})).size(), 1U);
+  EXPECT_THAT(all_of<EndDaemon>(rig.on(ProbeAnswered{Rank(2), false})), IsEmpty()) << "once";
+  rig.fire(TimerKind::kChange, 3);
+  EXPECT_EQ(rig.head.roster().find("v2"), nullptr) << "it is given up";
+}
+
 // row:C3 row:E5
 TEST_F(UnwatchedGrow, FailsWhenThePortsOfItsDaemonsAreClosed) {
   report(2);

@@ -10,9 +10,11 @@
 namespace tide::core {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 // row:E9 row:E12 row:E13
 TEST(ElasticDesk, AShrinkIsDoneWhenItsDaemonsHaveReallyEnded) {
@@ -508,10 +510,19 @@ TEST(ElasticDesk, ATargetThatHasEndedIsNotWaitedFor) {
   rig.release({"v2"});
   EXPECT_EQ(rig.state_of(2), NodeState::kLeaving);
   EXPECT_EQ(all_of<Probe>(rig.fire(TimerKind::kProbeAgain)).size(), 1U);
-  rig.on(ProbeAnswered{Rank(2), true});
+  const auto actions = rig.on(ProbeAnswered{Rank(2), true});
+  ASSERT_EQ(all_of<EndDaemon>(actions).size(), 1U);
+  EXPECT_FALSE(all_of<EndDaemon>(actions)[0].answers);
+  EXPECT_TRUE(rig.head.overlay().membership().departed(Rank(2)));
+  std::vector<std::string> kinds;
+  for (const auto& event : rig.head.events().events()) kinds.push_back(event.kind());
+  EXPECT_THAT(kinds, Contains(event_kind_name(EventKind::kNodeLeft)));
+  EXPECT_THAT(kinds, Not(Contains(event_kind_name(EventKind::kNodeLost)))) << "it was taken";
   rig.give_back();
   ASSERT_EQ(outcomes(rig.seen).size(), 1U);
   EXPECT_TRUE(outcomes(rig.seen)[0].done());
+  ASSERT_EQ(endings(rig.seen).size(), 1U);
+  EXPECT_THAT(endings(rig.seen)[0].messages(0), HasSubstr("released"));
   EXPECT_TRUE(rig.head.elastic().idle());
 }
 

@@ -291,6 +291,7 @@ struct ClientGone {
 // A signal asked the head to end, or the keepalive pipe closed.
 struct EndRequested {
   std::string reason;
+  std::uint32_t grace_ms = 0;  // that processes have to end; 0: as ever
 };
 
 // What the services say: those of processes at daemons only.

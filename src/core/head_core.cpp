@@ -461,16 +461,16 @@ wire::StatusReply HeadCore::status(std::uint32_t history, std::uint64_t now_ms) 
 
 // ---- the end ----
 
-void HeadCore::begin_end(const std::string& reason, bool force) {
+void HeadCore::begin_end(const std::string& reason, bool force, std::uint32_t grace_ms) {
   if (phase_ >= Phase::kEnding && (!force || forced_)) return;
   if (phase_ < Phase::kEnding) {
     phase_ = Phase::kEnding;
     events_.add_of_dvm(EventKind::kDvmEnding, reason);
-    arm_end();
+    arm_end(grace_ms);
     out_.emplace_back(timers_.arm(TimerKind::kEndingNews, config_.ending_news_ms));
   }
   forced_ = forced_ || force;
-  jobs_.end_all(reason, force);  // who is parked ends with the DVM, not with what it waits for
+  jobs_.end_all(reason, force, grace_ms);  // who is parked ends with the DVM, not with what it waits for
   elastic_.end_all(reason);
   if (phase_ == Phase::kShuttingDown) kill_daemons();
 }
@@ -522,9 +522,10 @@ void HeadCore::kill_daemons() {
   for (const auto& [rank, node] : roster_.nodes()) out_.emplace_back(EndDaemon{rank});
 }
 
-void HeadCore::arm_end() {
-  end_stage_until_ms_ = now_ms_ + config_.shutdown_timeout_ms;
-  out_.emplace_back(timers_.arm(TimerKind::kShutdown, config_.shutdown_timeout_ms));
+void HeadCore::arm_end(std::uint32_t grace_ms) {
+  const auto stage_ms = config_.shutdown_timeout_ms + grace_ms;
+  end_stage_until_ms_ = now_ms_ + stage_ms;
+  out_.emplace_back(timers_.arm(TimerKind::kShutdown, stage_ms));
 }
 
 // With the time that those have who are killed because they did not end when they were asked to.

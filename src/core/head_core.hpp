@@ -100,7 +100,7 @@ class HeadCore : private OverlayListener,
   void handle_watcher(const ClientMessage& event);
   void handle(const ClientGone& event);
   void handle(const ServicesStarted& event) { jobs_.set_service_uri(event.uri); }
-  void handle(const EndRequested& event) { begin_end(event.reason, false); }
+  void handle(const EndRequested& event) { begin_end(event.reason, false, event.grace_ms); }
   template <class Event>
     requires requires(LocalServices& services, const Event& event) { services.handle(event); }
   void handle(const Event& event) {
@@ -180,11 +180,11 @@ class HeadCore : private OverlayListener,
   void address(wire::DownEntry& entry, Rank rank, Peer& peer, std::uint64_t seq);
   void acknowledge_all();
   void answer(ClientId client, std::uint32_t request, const Status& status);
-  void begin_end(const std::string& reason, bool force);
+  void begin_end(const std::string& reason, bool force, std::uint32_t grace_ms = 0);
   void progress_end();
   void end_remaining();
   void kill_daemons();
-  void arm_end();
+  void arm_end(std::uint32_t grace_ms = 0);
   [[nodiscard]] std::uint64_t end_left_ms() const;
   void tell_what_the_end_waits_for();
   void tell_who_waits(const std::string& text);

@@ -217,6 +217,27 @@ TEST(HeadCore, EndedWhileStartingItEndsTheDaemonsAtOnce) {
   EXPECT_THAT(ended_daemons(actions), ElementsAre(1, 2));
 }
 
+// row:R14 a scheduler ends the job that the DVM is in, and gives what runs there some time
+TEST(HeadCore, ProcessesHaveTheTimeThatTheEndOfTheDvmLeavesThem) {
+  HeadRig rig(1);
+  rig.make_ready();
+  rig.submit(9, job_spec(1));
+  rig.launched(1, 1, {0});
+  const auto actions = rig.on(EndRequested{"Slurm job 17 was cancelled", 15'000});
+  std::size_t ordered = 0;
+  for (const auto& [rank, body] : downs(actions)) {
+    if (!body.has_signal()) continue;
+    ++ordered;
+    EXPECT_EQ(body.signal().grace_ms(), 15'000U);
+  }
+  EXPECT_EQ(ordered, 1U);
+  std::uint32_t longest_ms = 0;
+  for (const auto& timer : all_of<StartTimer>(actions)) {
+    longest_ms = std::max(longest_ms, timer.after_ms);
+  }
+  EXPECT_EQ(longest_ms, HeadConfig().shutdown_timeout_ms + 15'000) << "and are not given up";
+}
+
 TEST(HeadCore, ADaemonThatReportsAfterTheEndBeganIsNotMadeAMember) {
   HeadRig rig(1);
   rig.start();

@@ -125,7 +125,7 @@ class JobBoard final : public JobServices, private FileDeskListener {
   [[nodiscard]] std::uint64_t launches() const { return launches_; }
 
   // Ends every job, with SIGKILL at once if forced.
-  void end_all(const std::string& reason, bool force);
+  void end_all(const std::string& reason, bool force, std::uint32_t grace_ms);
   // The DVM ends and cannot wait any longer: jobs that are still there are given up.
   void abandon_all();
   bool handle_timer(TimerKind kind, std::uint32_t subject);

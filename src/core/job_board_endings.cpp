@@ -353,11 +353,12 @@ void JobBoard::client_gone(ClientId client) {
   run_transitions();
 }
 
-void JobBoard::end_all(const std::string& reason, bool force) {
+void JobBoard::end_all(const std::string& reason, bool force, std::uint32_t grace_ms) {
   closed_ = true;
   for (auto& [id, job] : jobs_) {
     const int signal = force ? SIGKILL : SIGTERM;
     if (is_error(job.state) && force) order_end(job, SIGKILL, true);
+    if (!is_error(job.state)) job.end_grace_ms = grace_ms;
     fail(job, JobState::kKilledByCmd, exit_status_of_signal(signal),
          say::ended_because(job.nspace, reason), signal);
     cut_traces_short(job, signal);

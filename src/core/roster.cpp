@@ -148,7 +148,6 @@ bool Roster::suspect_one(const Suspicion& suspicion, std::uint64_t now_ms, std::
   node->suspect_until_ms = until_ms;
   node->suspicion = suspicion.reason;
   node->silent = suspicion.silent;
-  node->listens = false;
   notes_.add(Subsystem::kErrmgr, 1, "node {} is suspected: {}", node->name, suspicion.reason);
   probe(*node);
   return true;
@@ -191,11 +190,13 @@ void Roster::on_probe(const ProbeAnswered& event) {
   Node* node = find(event.rank);
   if (node == nullptr || !is_probed(*node)) return;
   const bool departs = node->state == NodeState::kDeparting;
-  node->listens = !event.refused;
+  node->port_open = !event.refused;
   if (event.refused) {
-    return departs ? note_departure(event.rank) : declare_dead({{event.rank, node->suspicion}});
+    if (departs) return note_departure(event.rank);
+    if (node->state == NodeState::kLeaving) return note_early_departure(event.rank);
+    return declare_dead({{event.rank, node->suspicion}});
   }
-  node->port_open = true;
+  if (std::exchange(node->to_be_ended, false)) out_.emplace_back(EndDaemon{event.rank});
   probe_again_later();
   if (node->silent || departs) return;
   node->silent = true;
@@ -249,16 +250,19 @@ void Roster::declare_dead(const std::vector<std::pair<Rank, std::string>>& dead)
   for (const auto& [rank, reason] : dead) {
     if (!nodes_.contains(rank)) continue;
     lost.emplace_back(take_out(rank), reason);
-    const bool answers = lost.back().first.listens;
     notes_.add(Subsystem::kErrmgr, 0, "node {} is lost: {}", lost.back().first.name, reason);
-    out_.emplace_back(EndDaemon{rank, answers});
+    out_.emplace_back(EndDaemon{rank, lost.back().first.port_open});
     ranks.insert(rank);
   }
   if (lost.empty()) return;
+  tell_of_dead(ranks);
+  for (const auto& [node, reason] : lost) listener_.on_node_lost(node, reason);
+}
+
+void Roster::tell_of_dead(const RankSet& ranks) {
   wire::Operation operation;
   *operation.mutable_membership()->mutable_left() = ranks.to_wire();
   overlay_.broadcast(std::move(operation));
-  for (const auto& [node, reason] : lost) listener_.on_node_lost(node, reason);
 }
 
 void Roster::arm_suspects(std::uint64_t now_ms) {

@@ -74,7 +74,7 @@ struct Node {
   std::string suspicion{};  // why, for the message if it proves true
   bool silent = false;      // nothing was heard of it for long when it was suspected
   bool port_open = false;   // when it was probed last
-  bool listens = false;     // under suspicion: it answered when it was probed
+  bool to_be_ended = false; // if it answers the probe that is under way
   std::uint64_t suspected_ms = 0;
   std::uint64_t suspect_until_ms = 0;
   Serial order{};      // of one that is departing
@@ -238,6 +238,7 @@ class Roster {
   // ---- suspicion and death ----
   bool suspect_one(const Suspicion& suspicion, std::uint64_t now_ms, std::uint64_t until_ms);
   void declare_dead(const std::vector<std::pair<Rank, std::string>>& dead);
+  void tell_of_dead(const RankSet& ranks);
   void check_suspects(std::uint64_t now_ms);
   [[nodiscard]] static bool is_probed(const Node& node);
   void probe(Node& node);
@@ -246,6 +247,7 @@ class Roster {
   void arm_suspects(std::uint64_t now_ms);
 
   void note_departure(Rank rank);
+  void note_early_departure(Rank rank);
 
   // ---- the book ----
   // Again if it has other names than before.

@@ -92,9 +92,29 @@ void Roster::note_departure(Rank rank) {
   listener_.on_departed(node);
 }
 
+// Who is to leave may end before its order, with all that a scheduler takes: that is no loss.
+void Roster::note_early_departure(Rank rank) {
+  const Node node = take_out(rank);
+  notes_.add(Subsystem::kPlm, 1, "node {} has left", node.name);
+  out_.emplace_back(EndDaemon{rank, false});
+  RankSet ranks;
+  ranks.insert(rank);
+  tell_of_dead(ranks);
+  listener_.on_withdrawn(node);
+  listener_.on_departed(node);
+}
+
+// Whom nobody watches may be dead, and no order is sent there before it has answered.
 void Roster::end_departing(const std::set<Rank>& ranks) {
   for (const Rank rank : ranks) {
-    if (find(rank) != nullptr) out_.emplace_back(EndDaemon{rank});
+    Node* node = find(rank);
+    if (node == nullptr) continue;
+    if (node->watched) {
+      out_.emplace_back(EndDaemon{rank});
+    } else {
+      node->to_be_ended = true;
+      probe(*node);
+    }
   }
 }
 

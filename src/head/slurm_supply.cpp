@@ -77,6 +77,7 @@ SlurmSupply::SlurmSupply(asio::io_context& io, const Params& params, const HeadO
     : places_(places),
       job_(options.grant->job),
       job_name_("tide-" + dvm_name),
+      end_grace_ms_(params.get_duration_ms("plm_step_grace")),
       dvm_(std::move(dvm)),
       commands_(io, commands_config(params)),
       manager_(commands_, clock_of(io, timers_), *this, book_of(options),
@@ -167,7 +168,7 @@ void SlurmSupply::on_returned(std::uint32_t number, core::ReturnVerdict verdict,
 }
 
 void SlurmSupply::on_parent_over(std::string reason) {
-  dvm_.post(core::EndRequested{std::move(reason)});
+  dvm_.post(core::EndRequested{std::move(reason), end_grace_ms_});
 }
 
 void SlurmSupply::on_parent_limit(std::uint64_t left_ms) {

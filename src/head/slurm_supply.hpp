@@ -59,6 +59,7 @@ class SlurmSupply final : public Supply, private rm::SlurmListener {
   std::string job_;
   std::optional<std::chrono::steady_clock::time_point> ends_;
   std::string job_name_;
+  std::uint32_t end_grace_ms_;  // that programs have when our own job is over, as its daemons do
   Dvm dvm_;
   Timers timers_;  // those that run
   rm::SlurmCommands commands_;

@@ -385,19 +385,36 @@ TEST_F(StepLauncherTest, OneOfThemIsEndedByAnOrderThatNamesIt) {
 }
 
 // srun kills all tasks of the step when it can't bring to one of them what it is to read.
-TEST_F(StepLauncherTest, WhoHasEndedAndWhoDoesNotAnswerAreSentNoOrder) {
+TEST_F(StepLauncherTest, WhoHasEndedIsSentNoOrder) {
   start(
-      "up 1 2 3 4; head -c $(($(head -c 4 | od -An -tu1 | awk '{print $3*256+$4}'))) > blob\n"
+      "up 1 2 3; head -c $(($(head -c 4 | od -An -tu1 | awk '{print $3*256+$4}'))) > blob\n"
       "echo '1: tide-step-ended 1 0'; cat > orders");
-  launch(4);
-  for (const std::uint32_t rank : {2U, 3U, 4U}) ASSERT_TRUE(run_until_joined(rank));
+  launch(3);
+  for (const std::uint32_t rank : {2U, 3U}) ASSERT_TRUE(run_until_joined(rank));
   ASSERT_TRUE(run_until_exited(1));
   end(1);
-  give_up(2);
   end(2);
+  EXPECT_TRUE(run_until_written("orders", "end 2\n"));
+  EXPECT_FALSE(seen(3).exited);
+}
+
+TEST_F(StepLauncherTest, WhileOneDoesNotAnswerNobodyIsSentAnOrder) {
+  start(
+      "up 1; greet 2 3 4 5\n"
+      "head -c $(($(head -c 4 | od -An -tu1 | awk '{print $3*256+$4}'))) > blob\n"
+      "read order; echo $order > order; until [ -e given_up ]; do sleep 0.05; done\n"
+      "echo '1: tide-step-ended 1 9'; cat > more");
+  launch(5);
+  ASSERT_TRUE(run_until_joined(1) && run_until([this] { return !seen(5).greeted.empty(); }));
+  end(4);
+  ASSERT_TRUE(run_until_written("order", "end 4\n"));
+  give_up(1);
+  end(1);
+  end(2);
+  write_text(folder_.file("given_up"), "");
+  ASSERT_TRUE(run_until_exited(1));
   end(3);
-  EXPECT_TRUE(run_until_written("orders", "end 3\n"));
-  EXPECT_FALSE(seen(2).exited || seen(4).exited);
+  EXPECT_TRUE(run_until_written("more", "end 3\n"));
 }
 
 TEST_F(StepLauncherTest, WhenNobodyIsLeftButWhoDoesNotAnswerTheLifeLineIsCut) {
@@ -405,13 +422,13 @@ TEST_F(StepLauncherTest, WhenNobodyIsLeftButWhoDoesNotAnswerTheLifeLineIsCut) {
   launch(2);
   ASSERT_TRUE(run_until_joined(1) && run_until_joined(2));
   give_up(1);
-  EXPECT_EQ(read_text(folder_.file("how")), "");
+  give_up(7);
+  EXPECT_TRUE(run_until_exited(7)) << "one that was never launched";
+  EXPECT_FALSE(seen(1).exited);
   give_up(2);
   EXPECT_TRUE(run_until_exited(1) && run_until_exited(2));
   EXPECT_EQ(read_text(folder_.file("how")), "cut\n");
   EXPECT_TRUE(lost_.empty()) << "nobody is left who could be lost";
-  give_up(7);
-  EXPECT_TRUE(run_until_exited(7)) << "one that was never launched";
 }
 
 // row:C3

@@ -151,15 +151,22 @@ void StepSession::cut_those_due() {
 
 void StepSession::give_up(Rank rank) {
   if (!book_.contains(rank) || ending_) return;
-  book_.state(rank) == StepBook::State::kJoined ? leave_out(rank) : cut(rank);
+  if (book_.state(rank) != StepBook::State::kJoined) return cut(rank);
+  given_up_.insert(rank);
+  leave_out(rank);
 }
 
-// The command sends an order to the tasks of all members, and srun kills them all when it can't
-// bring it to one: to a task that is just ending, or on a machine that has booted meanwhile. So
-// there is none to who has ended or does not hear it.
+bool StepSession::may_order() const {
+  return std::ranges::all_of(
+      given_up_, [this](Rank rank) { return book_.state(rank) == StepBook::State::kOver; });
+}
+
+// The command brings an order to the tasks of all members, and srun kills them all when it can't
+// bring it to one: one that is just ending, or whose machine has booted meanwhile. So there is none
+// for who has ended by itself, and none while somebody does not answer.
 void StepSession::cut(Rank rank) {
   if (cut_.contains(rank)) return;
-  agent_->write(exec::Secret(end_order_text(rank)));
+  if (may_order()) agent_->write(exec::Secret(end_order_text(rank)));
   leave_out(rank);
 }
 

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -67,7 +68,8 @@ class StepSession : public std::enable_shared_from_this<StepSession> {
   // Ends one of them: at once if it has not joined, else after a time in which it may end as its
   // links tell it. `ended` follows when it says so, or when the command is gone.
   void end(Rank rank);
-  // The same for one on which no order is spent if it has joined: it is taken for ended.
+  // The same for one that does not answer: it is taken for ended if it had joined. As long as it is
+  // not known to have ended no order is sent to anybody.
   void give_up(Rank rank);
   // Ends all: cuts the life line; what is left after a time is the scheduler's to kill.
   void end();
@@ -90,6 +92,7 @@ class StepSession : public std::enable_shared_from_this<StepSession> {
   void member_ended(Rank rank, StepEnd end);
   void cut(Rank rank);
   void leave_out(Rank rank);
+  [[nodiscard]] bool may_order() const;
   void cut_those_due();
   void arm(std::uint32_t after_ms);
   void overdue();
@@ -107,6 +110,7 @@ class StepSession : public std::enable_shared_from_this<StepSession> {
   std::shared_ptr<AgentProcess> agent_;
   std::map<Rank, Clock::time_point> cut_;  // told to end, given up, or over
   std::deque<Cut> to_cut_;                 // in the order of their times
+  std::set<Rank> given_up_;
   asio::steady_timer limit_;
   asio::steady_timer gather_;
   asio::steady_timer cuts_;

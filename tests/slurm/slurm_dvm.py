@@ -12,7 +12,9 @@ from swarm_dvm import SwarmDvm, words_of
 
 BATCH, SALLOC = "batch", "salloc"
 MINUTES = 10
-JOB_OVER_LIMIT_S = 30
+# A slurmstepd waits a minute for those below it in the step, if Slurm has killed one of these before it could say
+# that it is done, as it may when it takes a node from a job.
+JOB_OVER_LIMIT_S = 90
 # The DVM is the job: it ends with it. `tide up` comes back at once, so somebody has to stay.
 STAY = {"prte": "exec prte {words}",
         "tide": "tide up {words} || exit\nwhile tide status > /dev/null 2>&1; do sleep 0.5; done"}
@@ -21,13 +23,14 @@ STAY = {"prte": "exec prte {words}",
 class SlurmDvm(SwarmDvm):
     """`how`: BATCH, with the head on the first node of the job, or SALLOC, with the head on node1, whether that is in the
     job or not. `program`: prte, or tide for `tide up`. `env`: beside the usual, for the head and all commands. `options`:
-    of sbatch or salloc. `shims`: stand-ins that the head finds in place of the commands of Slurm."""
+    of sbatch or salloc. `shims`: stand-ins that the head finds in place of the commands of Slurm. `killed`: salloc ends
+    the script with the job."""
 
     def __init__(self, bed, nodes, *, how=BATCH, program="prte", up_options=(), prtemca=None, env=None, options=("--no-kill",),
-                 minutes=MINUTES, shims=None):
+                 minutes=MINUTES, shims=None, killed=True):
         self._settle(bed, bed.names())
         self.job, self._salloc = None, None
-        self._how, self._wanted = how, [*map(str, options), "-N", str(nodes), "-t", str(minutes)]
+        self._killed, self._how, self._wanted = killed, how, [*map(str, options), "-N", str(nodes), "-t", str(minutes)]
         for node in self.nodes:
             (bed.disk(node) / self._name).mkdir()
         self.env.update(env or {})
@@ -55,7 +58,7 @@ class SlurmDvm(SwarmDvm):
         self._head_on(nodes[0] if nodes else CONTROLLER_NODE)
 
     def _by_salloc(self):
-        argv = ["salloc", "-K", *self._wanted, "-J", self._name, "sh", self._script]
+        argv = ["salloc", *(["-K"] if self._killed else []), *self._wanted, "-J", self._name, "sh", self._script]
         with open(self._output, "w") as sink:
             self._salloc = subprocess.Popen(self.bed.argv(CONTROLLER_NODE, *argv), stdin=subprocess.DEVNULL, stdout=sink, stderr=sink,
                                             env=self.env)

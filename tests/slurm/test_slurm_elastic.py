@@ -291,6 +291,7 @@ def test_who_takes_a_node_with_all_that_runs_there_holds_up_nobody(slurm, make_s
     wait_until(lambda: dvm.names() == stay, limit_s=SEEN_LIMIT_S, what=f"{goes} has left")
     assert dvm.finish(runs).returncode != 0
     settled(dvm)
+    assert not happened(dvm, "node-lost")
     everywhere(dvm, stay)
 
 

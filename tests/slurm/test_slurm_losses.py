@@ -222,6 +222,22 @@ def test_a_head_that_is_killed_leaves_no_job_and_no_process(slurm, trial, how):
     check_gone(one.dvm, slurm.names(), MARGIN_S)
 
 
+# row:R14
+@pytest.mark.limit(120)
+def test_programs_of_the_first_job_have_the_time_of_their_daemons_if_srun_lives_on(slurm, trial):
+    """More than the two seconds that processes have which the DVM ends."""
+    one = trial(2, how="salloc", killed=False)
+    seen = slurm.fresh("seen")
+    seen.touch()
+    running = one.dvm.start("prun", "-n", 2, "--map-by", "node", "sh", "-c", SAVES.format(seen=seen, seconds=3.5))
+    assert [running.stdout.readline() for _ in one.names] == ["up\n"] * 2
+    one.dvm.abandon()
+    slurm.scancel(one.dvm.job.id)
+    wait_until(lambda: sorted(seen.read_text().split()) == one.names, limit_s=15, what="all have saved")
+    one.wait_for_jobs([])
+    check_gone(one.dvm, slurm.names(), MARGIN_S)
+
+
 def kill_salloc(one):
     for pid in of_node(one.bed, one.dvm.head, "salloc "):
         os.kill(pid, signal.SIGKILL)
@@ -229,7 +245,7 @@ def kill_salloc(one):
 
 
 # It needs some time for what it has to save.
-SAVES = "trap 'sleep 2; hostname >> {seen}; exit 0' TERM; echo up; while :; do sleep 0.1; done"
+SAVES = "trap 'sleep {seconds}; hostname >> {seen}; exit 0' TERM; echo up; while :; do sleep 0.1; done"
 
 
 # row:R14
@@ -241,7 +257,7 @@ def test_programs_on_nodes_of_a_grow_have_the_time_that_slurm_gives_them(slurm, 
     came, job = grown(one, 2)
     seen = slurm.fresh("seen")
     seen.touch()
-    running = one.dvm.start("prun", "-n", 4, "--map-by", "node", "sh", "-c", SAVES.format(seen=seen))
+    running = one.dvm.start("prun", "-n", 4, "--map-by", "node", "sh", "-c", SAVES.format(seen=seen, seconds=2))
     assert [running.stdout.readline() for _ in range(4)] == ["up\n"] * 4
     slurm.scancel(job)
     wait_until(lambda: set(seen.read_text().split()) >= set(came), limit_s=15, what=f"{came} have saved")
