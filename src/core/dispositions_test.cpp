@@ -259,6 +259,19 @@ TEST_F(Disposed, AnExtensionByADescendantMayEndIt) {
   EXPECT_TRUE(is_over(id));
 }
 
+// row:R12 row:R13 what it waited for in a queue comes with a change of somebody else
+TEST_F(Disposed, AnExtensionThatGetsWhatOthersBringMayEndIt) {
+  const auto id = grown(inherited(shared(wants(AllocationRequest::NEW, 1)), kChild));
+  running(spawn(proc_name(kTool, 0), on_node("v1")));
+  const auto more = inherited(about(wants(AllocationRequest::EXTEND, 0, {"v4"}), id), kDefault);
+  const auto asked = all_of<AskForNodes>(ask(by_scheduler(more), "other"));
+  rig.on(NodesQueued{asked.at(0).ask, "pending"});
+  detach_tool(1, kTool);
+  ASSERT_FALSE(is_over(id)) << "a child of the tool runs";
+  rig.on(NodesPushed{{{"v4", HeadRig::kSlots, HeadRig::incarnation(4)}}});
+  EXPECT_TRUE(is_over(id));
+}
+
 // row:R12 row:E20 nodes that are still coming
 TEST_F(Disposed, AnOwnerThatEndsWhileItsNodesStart) {
   const auto stay = granted(wants(AllocationRequest::NEW, 1), 1).allocation();
@@ -293,6 +306,19 @@ TEST_F(Disposed, WhatAReservationTookOfASharedOneLeavesWithThat) {
 TEST_F(Disposed, AToolThatGoesWithItsNodeLeavesItsReservationAtOnce) {
   const auto id = reserve(wants(AllocationRequest::NEW, 0, {"v2"}));
   rig.release({"v1"});
+  EXPECT_TRUE(is_over(id));
+  EXPECT_EQ(session_of(2), "");
+}
+
+// row:R12 in the step in which it may ask at last, and can't be given what it asks for
+TEST_F(Disposed, AJobThatFailsWhenItAsksForItsNodesIsAnOwnerThatHasEnded) {
+  const auto before = all_of<AskForNodes>(ask(wants(AllocationRequest::NEW, 1)));
+  auto spec = job_spec(1);
+  spec.add_add_hosts()->set_kind(wire::HostRequest::INDEX);
+  rig.submit(kUser, spec);
+  const auto id = reserve(for_owner(wants(AllocationRequest::NEW, 0, {"v2"}), "dvm@1"));
+  rig.on(NodesRefused{before.at(0).ask, Error{ErrorCode::kNotFound, "none"}});
+  ASSERT_THAT(rig.head.jobs().unended_jobs(), IsEmpty());
   EXPECT_TRUE(is_over(id));
   EXPECT_EQ(session_of(2), "");
 }

@@ -160,7 +160,7 @@ Status ElasticDesk::is_wanted(const Ask& ask) const {
 }
 
 // No scheduler gives nodes twice: what has come with another change is not waited for.
-void ElasticDesk::ask_anew_for_the_rest() {
+bool ElasticDesk::ask_anew_for_the_rest() {
   std::vector<std::uint32_t> overtaken;
   for (const auto& [number, ask] : asks_) {
     const bool some_came = std::ranges::any_of(
@@ -179,12 +179,13 @@ void ElasticDesk::ask_anew_for_the_rest() {
     ask.names.clear();
     ask_for_nodes(std::move(ask), request);
   }
+  return !overtaken.empty();
 }
 
-void ElasticDesk::see_to_asks() {
+bool ElasticDesk::see_to_asks() {
   take_back_if([this](const Ask& ask) { return is_wanted(ask); });
-  ask_anew_for_the_rest();
-  ask_for_jobs();
+  const bool anew = ask_anew_for_the_rest();
+  return ask_for_jobs() || anew;
 }
 
 // What is not granted yet is not wanted any more; what has begun goes on, and nobody is told.

@@ -267,8 +267,9 @@ class ElasticDesk : public AllocationServices {
   // Those of which this says why they are not wanted.
   void take_back_if(const std::function<Status(const Ask&)>& wanted);
   [[nodiscard]] Status is_wanted(const Ask& ask) const;
-  void ask_anew_for_the_rest();
-  void see_to_asks();
+  bool ask_anew_for_the_rest();
+  // Whether something has gone on by it, so that more may be over, or possible.
+  bool see_to_asks();
   // Whoever is meant has gone.
   void forget(const std::function<bool(const ChangeAsker&)>& meant);
   void describe(std::uint32_t number, const Ask& ask, std::uint64_t now_ms,
@@ -285,7 +286,7 @@ class ElasticDesk : public AllocationServices {
                     Trigger trigger = Trigger::kRequest);
   [[nodiscard]] Result<std::vector<wire::HostRequest>> not_there(
       const google::protobuf::RepeatedPtrField<wire::HostRequest>& hosts) const;
-  void ask_for_jobs();
+  bool ask_for_jobs();
   void ask_for(JobId job, const wire::JobSpec& spec);
   // `own`: the grow that begins for it.
   void answer_job(JobId job, std::optional<CampaignId> own);

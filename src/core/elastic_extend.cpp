@@ -21,7 +21,8 @@ void ElasticDesk::extend_for(JobId job) {
 
 // Whoever asks next sees in the roster what those before have got. What a scheduler lets wait
 // keeps only those waiting that name one of the same nodes.
-void ElasticDesk::ask_for_jobs() {
+bool ElasticDesk::ask_for_jobs() {
+  bool asked = false;
   for (const JobId job : std::exchange(extensions_, {})) {
     const wire::JobSpec* spec = jobs_.waiting_for_nodes(job);
     if (spec == nullptr) continue;
@@ -32,8 +33,10 @@ void ElasticDesk::ask_for_jobs() {
       extensions_.push_back(job);
     } else {
       ask_for(job, *spec);
+      asked = true;
     }
   }
+  return asked;
 }
 
 bool ElasticDesk::overlap(const Ask& ask, const wire::JobSpec& spec) {

@@ -161,7 +161,7 @@ void ElasticDesk::look() {
   bool moved = true;
   while (std::exchange(moved, false)) {
     end_the_disowned();  // a tool that owns something goes with the node that it is attached to
-    see_to_asks();
+    moved = see_to_asks();
     std::vector<CampaignId> ids;
     for (const auto& [id, campaign] : campaigns_) ids.push_back(id);
     for (const CampaignId id : ids) {
