@@ -51,6 +51,30 @@ TEST(Elastic, FortyJobsAcrossAShrinkAllSucceed) {
   }
 }
 
+// A child on a node that stands still and is ordered away is not there for its parent any more,
+// though nobody has seen it end.
+TEST(Elastic, WhatAProcessHasPutIsNotHadFromANodeThatIsOrderedAway) {
+  Counts counts;
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    Scenario scenario;
+    scenario.seed = 16 * seed;  // in which orders can be sent
+    scenario.nodes = 2;
+    scenario.slots = 1;
+    scenario.jobs.push_back({.at_ms = 1'000, .max_run_ms = 5});
+    scenario.jobs.back().asks_for(Ask::kSpawn) = 1;
+    scenario.faults.push_back(
+        {.kind = FaultKind::kFreeze, .at_ms = 1'010, .target = 1, .for_ms = 40'000});
+    scenario.changes.push_back({.at_ms = 1'020, .what = ChangeKind::kShrink, .nodes = {"v2"}});
+    Journal journal;
+    const auto failure = run_scenario(scenario, journal);
+    EXPECT_FALSE(failure) << seed << ": " << failure->text;
+    counts.add(journal.counts);
+  }
+  const auto spawning = static_cast<std::size_t>(Ask::kSpawn);
+  EXPECT_LT(counts.served.at(spawning), counts.asked.at(spawning)) << "some waited for the child";
+  EXPECT_EQ(counts.changes_done, 50U);
+}
+
 TEST(Elastic, AScenarioWithNamedNodesComesBackAsItWas) {
   Scenario scenario;
   scenario.spares = 1;

@@ -300,10 +300,13 @@ bool Services::is_over(ProcKey who) const {
   return find(who)->over;
 }
 
+// A daemon that is ordered to leave is no member any more, whether its processes have ended or not.
 bool Services::is_lost(ProcKey who) const {
   const Member* member = find(who);
-  return member == nullptr || member->over || !member->begun ||
-         !world_.head().roster().nodes().contains(member->daemon);
+  if (member == nullptr || member->over || !member->begun) return true;
+  const auto& nodes = world_.head().roster().nodes();
+  const auto node = nodes.find(member->daemon);
+  return node == nodes.end() || node->second.state == core::NodeState::kDeparting;
 }
 
 bool Services::is_known_on(const std::string& nspace, HostId host) const {
