@@ -205,6 +205,20 @@ TEST_P(Extending, AJobThatGetsNoNodesSaysWhy) {
   EXPECT_TRUE(rig.head.elastic().idle());
 }
 
+// row:E20 no node is target of a grow and of a shrink at once, so who names one has to come later
+TEST(ExtendingElastic, AJobThatNamesANodeThatIsAboutToLeaveIsRefused) {
+  ElasticRig rig(2);
+  rig.submit(kOther, on_node("v2"));
+  rig.launched(2, 1, {0});
+  rig.release({"v2"});
+  ASSERT_EQ(rig.state_of(2), NodeState::kLeaving);
+  rig.submit(kUser, adding({"v3", "v2"}));
+  EXPECT_THAT(all_of<AskForNodes>(rig.seen), IsEmpty());
+  ASSERT_EQ(endings(rig.seen).size(), 1U);
+  EXPECT_EQ(endings(rig.seen)[0].state(), kAllocFailed);
+  EXPECT_THAT(endings(rig.seen)[0].messages(0), HasSubstr("node v2 is about to leave the DVM"));
+}
+
 TEST_P(Extending, WordsThatNameNoHostAreRefused) {
   ElasticRig rig(1, elastic());
   auto spec = job_spec(1);

@@ -470,7 +470,8 @@ void HeadCore::begin_end(const std::string& reason, bool force, std::uint32_t gr
     out_.emplace_back(timers_.arm(TimerKind::kEndingNews, config_.ending_news_ms));
   }
   forced_ = forced_ || force;
-  jobs_.end_all(reason, force, grace_ms);  // who is parked ends with the DVM, not with what it waits for
+  jobs_.end_all(reason, force,
+                grace_ms);  // who is parked ends with the DVM, not with what it waits for
   elastic_.end_all(reason);
   if (phase_ == Phase::kShuttingDown) kill_daemons();
 }

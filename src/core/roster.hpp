@@ -71,10 +71,10 @@ struct Node {
   std::uint32_t pid = 0;
   std::optional<LinkId> link{};  // the one it joined by
   wire::Report report{};
-  std::string suspicion{};  // why, for the message if it proves true
-  bool silent = false;      // nothing was heard of it for long when it was suspected
-  bool port_open = false;   // when it was probed last
-  bool to_be_ended = false; // if it answers the probe that is under way
+  std::string suspicion{};   // why, for the message if it proves true
+  bool silent = false;       // nothing was heard of it for long when it was suspected
+  bool port_open = false;    // when it was probed last
+  bool to_be_ended = false;  // if it answers the probe that is under way
   std::uint64_t suspected_ms = 0;
   std::uint64_t suspect_until_ms = 0;
   Serial order{};      // of one that is departing

@@ -381,7 +381,7 @@ bool Checks::is_left_alone(const Outcome& outcome) const {
   const bool clients = plan.client == ClientHabit::kStays || plan.client == ClientHabit::kSlow;
   const bool may_refuse = world_.changes().ever_refused() || world_.scenario().changes_size();
   const bool refused = plan.adds > 0 && may_refuse;
-  return has_time && clients && !refused && !plan.aimed && !members_.empty() &&
+  return has_time && clients && !refused && !outcome.late && !plan.aimed && !members_.empty() &&
          !lost_between(outcome.submitted_ms, outcome.answered_ms);
 }
 

@@ -24,6 +24,7 @@ constexpr std::uint32_t kTooManyProcesses = 10'000;
 constexpr std::uint64_t kReplyUs = 300;
 constexpr std::uint64_t kAimPurpose = 0x61696D;
 constexpr std::uint64_t kSlowUs = 400'000;
+constexpr auto kAllocFailed = static_cast<std::uint32_t>(core::JobState::kAllocFailed);
 
 wire::StopAt stop_of(HeldAt held_at) {
   switch (held_at) {
@@ -86,6 +87,7 @@ void Clients::submit(std::size_t index) {
   if (plan.misfit == Misfit::kTooLarge) app->add_argv(std::string(kMessageLimit / 2, 'x'));
   for (std::uint32_t i = 0; i < plan.files; ++i) job->add_files()->set_name(std::to_string(i));
   world_.changes().add_nodes(plan, index, *job);
+  for (const auto& host : job->add_hosts()) outcome.named.push_back(host.node());
   if (plan.aimed) world_.services().reservations().aim(*job, world_.chance(kAimPurpose).of(index));
   world_.post_to_head(std::move(message));
   const bool acts = plan.client != ClientHabit::kStays && plan.client != ClientHabit::kSlow;
@@ -183,12 +185,21 @@ void Clients::on_job_reply(Outcome& outcome, const core::Reply& reply) {
     take_trace(outcome, body.trace());
   } else if (body.has_ended()) {
     outcome.exit_status = body.ended().exit_status();
+    outcome.late = body.ended().state() == kAllocFailed && names_a_leaver(outcome);
     for (const auto& message : body.ended().messages()) outcome.messages.push_back(message);
     answered(outcome);
   } else if (body.has_error()) {
     outcome.messages.push_back(body.error().message());
     answered(outcome);
   }
+}
+
+// In the step in which it is told: a node that is about to leave is refused to whoever names it.
+bool Clients::names_a_leaver(const Outcome& outcome) const {
+  return std::ranges::any_of(outcome.named, [this](const auto& name) {
+    const auto* node = world_.head().roster().find(name);
+    return node != nullptr && node->state >= core::NodeState::kLeaving;
+  });
 }
 
 // Each has a process or a node in it, so two that are the same are one that was told twice.

@@ -25,7 +25,9 @@ struct Outcome {
   int exit_status = -1;
   bool left = false;  // the client went away
   bool held = false;  // it was told that all processes wait
+  bool late = false;  // it got no nodes: one that it named was about to leave
   bool order_kept = true;
+  std::vector<std::string> named;  // nodes that are to be added for it
   std::vector<std::string> messages;
   std::set<std::string> traces;  // what was said of the stacks of its processes
   std::map<std::uint32_t, std::uint64_t> output_bytes;  // by process rank
@@ -57,6 +59,7 @@ class Clients {
   void act(std::size_t index);
   void on_accepted(Outcome& outcome, const wire::Accepted& accepted);
   void on_job_reply(Outcome& outcome, const core::Reply& reply);
+  [[nodiscard]] bool names_a_leaver(const Outcome& outcome) const;
   Outcome* child(std::uint32_t job);
   void take_output(Outcome& outcome, const core::Reply& reply);
   void send_input(Outcome& outcome, const core::Reply& reply);

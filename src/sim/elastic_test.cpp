@@ -75,6 +75,27 @@ TEST(Elastic, WhatAProcessHasPutIsNotHadFromANodeThatIsOrderedAway) {
   EXPECT_EQ(counts.changes_done, 50U);
 }
 
+// row:E17 the time of nodes that came for a job is over, and another job names them while they
+// leave
+TEST(Elastic, AJobMayNameANodeThatIsAboutToLeave) {
+  std::uint64_t refused = 0;
+  for (std::uint64_t seed = 2; seed <= 200; seed += 2) {  // elastic, and nobody wants another size
+    Scenario scenario;
+    scenario.seed = seed;
+    scenario.nodes = 2;
+    scenario.spares = 2;
+    scenario.jobs.push_back({.at_ms = 1'000, .processes = 8, .by_node = true, .adds = 2});
+    for (std::uint64_t i = 0; i < 40; ++i) {
+      scenario.jobs.push_back({.at_ms = 1'200 + 100 * i, .adds = 2, .adds_by_name = true});
+    }
+    Journal journal;
+    const auto failure = run_scenario(scenario, journal);
+    EXPECT_FALSE(failure) << seed << ": " << failure->text;
+    refused += journal.counts.jobs - journal.counts.jobs_succeeded;
+  }
+  EXPECT_GT(refused, 0U);
+}
+
 TEST(Elastic, AScenarioWithNamedNodesComesBackAsItWas) {
   Scenario scenario;
   scenario.spares = 1;
