@@ -155,7 +155,8 @@ std::set<Rank> ElasticDesk::living(const std::set<Rank>& ranks) const {
 }
 
 // Jobs that wait for nodes under suspicion are looked at when all else is settled: these may be for
-// others by now, and others for them; or leaving, but not if the order to leave could not be sent.
+// others by now, and others for them; or set apart to leave, for which nobody waits. Where nothing
+// has to end there first they are up again by now if the order to leave could not be sent.
 void ElasticDesk::look() {
   bool changed = false;
   bool moved = true;

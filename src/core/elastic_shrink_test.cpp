@@ -57,7 +57,7 @@ TEST(ElasticDesk, AnOrderThatCannotBeSentChangesNothing) {
   EXPECT_TRUE(rig.head.elastic().idle());
 }
 
-// row:S15 who waits to hear of a node under suspicion goes on waiting
+// row:S15 who waits to hear of a node under suspicion goes on waiting, if the order fails at once
 TEST(ElasticDesk, AnOrderThatCannotBeSentFailsNobodyWhoWaitsForTheNode) {
   auto config = elastic_config();
   config.roster.orders_fail = true;
