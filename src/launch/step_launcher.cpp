@@ -150,10 +150,12 @@ void StepLauncher::start_step(Group items) {
     step->starting.insert(item.rank);
   }
   exec::Secret blob = step_blob(items, config_.command.pattern.each);
-  step->session = std::make_shared<StepSession>(
-      io_,
-      StepSession::Settings{.timeout_ms = config_.timeout_ms, .watch_child = config_.watch_child},
-      members, callbacks_of(step));
+  step->session =
+      std::make_shared<StepSession>(io_,
+                                    StepSession::Settings{.timeout_ms = config_.timeout_ms,
+                                                          .orderly_end_ms = config_.orderly_end_ms,
+                                                          .watch_child = config_.watch_child},
+                                    members, callbacks_of(step));
   const auto argv = command_->argv(step->job, hosts);
   Status started = argv ? ok_status() : Status(argv.error());
   if (started && blob.text().size() > kMaxStepBlobBytes) {

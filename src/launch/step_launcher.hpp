@@ -30,9 +30,10 @@ struct StepLauncherConfig {
   bool names_its_job = false;  // so the Slurm job that we run in ourselves is not to steer it
   // Calls under way at the same time, until their daemons have joined.
   std::size_t concurrent = 128;
-  bool may_lack_command = false;      // no machine needs it yet; a start without it fails then
-  std::uint32_t timeout_ms = 30'000;  // to be heard of, and again to find the head
-  std::string version = {};           // ours, for messages
+  bool may_lack_command = false;       // no machine needs it yet; a start without it fails then
+  std::uint32_t timeout_ms = 30'000;   // to be heard of, and again to find the head
+  std::uint32_t orderly_end_ms = 500;  // for one that is up to end as its links tell it
+  std::string version = {};            // ours, for messages
   std::optional<rlim_t> descriptor_limit = std::nullopt;
   ChildWatch watch_child = {};
 };

@@ -10,8 +10,6 @@ using std::chrono::milliseconds;
 
 // After the command has said that one failed: for what the task itself said, on another way.
 constexpr auto kGather = milliseconds(300);
-// For a daemon that has joined to end as it was told by its links: then it leaves in good order.
-constexpr auto kOrderlyEnd = milliseconds(500);
 // For all daemons to end what they have started when their life line is cut.
 constexpr auto kCutGrace = milliseconds(5000);
 // For the command to end when nobody is left.
@@ -131,7 +129,7 @@ void StepSession::member_ended(Rank rank, StepEnd end) {
 void StepSession::end(Rank rank) {
   if (!book_.contains(rank) || cut_.contains(rank) || ending_) return;
   if (book_.state(rank) != StepBook::State::kJoined) return cut(rank);
-  to_cut_.push_back({rank, Clock::now() + kOrderlyEnd});
+  to_cut_.push_back({rank, Clock::now() + milliseconds(settings_.orderly_end_ms)});
   if (to_cut_.size() == 1) cut_those_due();
 }
 
@@ -179,8 +177,14 @@ void StepSession::end() {
   if (ending_) return;
   ending_ = true;
   cuts_.cancel();
-  agent_->close_input();
   arm(patience_ms());
+  if (book_.count(StepBook::State::kJoined) == 0) return agent_->close_input();
+  // The end of the input is an order, too (see cut()), and who is just ending needs none.
+  cuts_.expires_after(milliseconds(settings_.orderly_end_ms));
+  cuts_.async_wait([weak = weak_from_this()](const asio::error_code& error) {
+    const auto self = weak.lock();
+    if (!error && self) self->agent_->close_input();
+  });
 }
 
 // A machine that was lost long ago is waited for no more.
@@ -189,7 +193,9 @@ std::uint32_t StepSession::patience_ms() const {
   auto until = now + kLeaveGrace;
   for (const Rank rank : book_.living()) {
     const auto cut = cut_.find(rank);
-    until = std::max(until, (cut == cut_.end() ? now : cut->second) + kCutGrace);
+    const auto told =
+        cut == cut_.end() ? now + milliseconds(settings_.orderly_end_ms) : cut->second;
+    until = std::max(until, told + kCutGrace);
   }
   return static_cast<std::uint32_t>(std::chrono::ceil<milliseconds>(until - now).count());
 }

@@ -53,8 +53,9 @@ class StepSession : public std::enable_shared_from_this<StepSession> {
     std::function<void()> over;  // the command is gone
   };
   struct Settings {
-    std::uint32_t timeout_ms = 30'000;  // to be heard of, and again to have joined
-    ChildWatch watch_child = {};        // none: we reap it ourselves
+    std::uint32_t timeout_ms = 30'000;   // to be heard of, and again to have joined
+    std::uint32_t orderly_end_ms = 500;  // for one that has joined to end as its links tell it
+    ChildWatch watch_child = {};         // none: we reap it ourselves
   };
   StepSession(asio::io_context& io, Settings settings, const std::vector<StepMember>& members,
               Callbacks callbacks);
@@ -71,7 +72,8 @@ class StepSession : public std::enable_shared_from_this<StepSession> {
   // The same for one that does not answer: it is taken for ended if it had joined. As long as it is
   // not known to have ended no order is sent to anybody.
   void give_up(Rank rank);
-  // Ends all: cuts the life line; what is left after a time is the scheduler's to kill.
+  // Ends all: cuts the life line, after the same time; what is left then is the scheduler's to
+  // kill.
   void end();
 
   // The process group of the command; 0: it was not started.
